@@ -26,7 +26,6 @@
 #include "device-plugin/kubelet/checkpoint.h"
 #include "device-plugin/monitor/context_probe.h"
 #include "device-plugin/monitor/hardware.h"
-#include "device-plugin/isolation/shares_metrics.h"
 #include "device-plugin/cpu/processors.h"
 #include "device-plugin/node/podcache.h"
 #include "device-plugin/node/publish.h"
@@ -36,6 +35,7 @@
 #include "device-plugin/settings.h"
 #include "lib/base/rss_trim.h"
 #include "device-plugin/kubelet/reconciler.h"
+#include "device-plugin/kubelet/sweeper.h"
 #include "lib/base/log.h"
 #include "lib/base/loop.h"
 #include "lib/base/metrics.h"
@@ -73,8 +73,9 @@ struct app {
     struct publish *publish;
     struct service *service;
     struct agent *agent;
-    struct reconciler *tend;
-    struct rss_trim slim;
+    struct reconciler *reconciler;
+    struct sweeper *sweeper;
+    struct rss_trim rss_trim;
     struct kube_client *getter;
     pthread_mutex_t getter_lock;
     struct podcache cache;
@@ -169,8 +170,8 @@ static void on_unheld(void *arg, const struct pod *pod, const char *why)
 static void on_changed(void *arg)
 {
     const struct app *app = arg;
-    if (app->tend != NULL)
-        reconciler_poke(app->tend);
+    if (app->reconciler != NULL)
+        reconciler_poke(app->reconciler);
 }
 
 /* ---- hooks of the agent, on the loop ---- */
@@ -208,8 +209,7 @@ static void on_in_force(void *arg, enum gpu_mode mode, const struct isolation_en
 {
     struct app *app = arg;
     if (app->hardware != NULL)
-        monitor_mode(hardware_monitor(app->hardware), mode,
-                     engine != NULL && str_eq(engine->name, ISOLATION_LIBRARY));
+        monitor_mode(hardware_monitor(app->hardware), mode, engine != NULL ? engine->name : NULL);
 }
 
 static void on_offered(void *arg, enum mode_resource r, const struct inventory_devices *d)
@@ -358,9 +358,15 @@ static int start_devices(struct app *app, struct error *err)
     agent.isolation.cgroup_root = processors_cgroup_root(app->processors);
     if (agent_new(&app->agent, &agent, err) < 0)
         return -1;
-    if (reconciler_new(&app->tend, app->loop, app->service, &app->cache, app->main.state_dir, err) <
-        0)
+    if (reconciler_new(&app->reconciler, app->loop, app->service, &app->cache, app->main.state_dir,
+                       err) < 0)
         return -1;
+    app->sweeper =
+        sweeper_new(&(struct sweeper_config){.loop = app->loop,
+                                             .service = app->service,
+                                             .shares = app->runtime.shares,
+                                             .cgroup_mount = agent.isolation.cgroup_mount,
+                                             .cgroup_root = agent.isolation.cgroup_root});
     struct monitor_hooks watch = {.cards = on_cards,
                                   .event = on_event,
                                   .pod_event = on_pod_event,
@@ -374,7 +380,6 @@ static int start_devices(struct app *app, struct error *err)
                                   .shares = app->runtime.shares,
                                   .pods = &app->cache,
                                   .arg = app};
-    shares_metrics_init(app->runtime.shares);
     return hardware_start(&app->hardware, app->loop, &app->cards, app->main.kubelet_dir, &watch,
                           on_no_cards, err);
 }
@@ -417,6 +422,7 @@ static int start(struct app *app, struct error *err)
     if (probes_start(&app->probes, &app->probe, NULL, NULL, err) < 0)
         return -1;
     app->probing = true;
+    app->event.host = app->main.node; /* cosched-plugin-events lets it write in no other name */
     if (mailbox_new(&app->nodes, app->loop, MAILBOX, on_node, reflector_message_free, app, err) <
             0 ||
         mailbox_new(&app->pods, app->loop, MAILBOX, podcache_message, reflector_message_free,
@@ -428,7 +434,7 @@ static int start(struct app *app, struct error *err)
         start_processors(app, err) < 0 || (cards && start_devices(app, err) < 0) ||
         start_watches(app, err) < 0)
         return -1;
-    rss_trim_start(&app->slim, app->loop);
+    rss_trim_start(&app->rss_trim, app->loop);
     log_info("started", kv("version", options_version()), kv("node", app->main.node),
              kv("plugins", app->main.plugin_path),
              kv("backend", hardware_backend_name(&app->cards)));
@@ -451,10 +457,11 @@ static bool stop(struct app *app)
     atomic_store(&app->ending, true);
     if (app->getter != NULL)
         kube_client_cancel(app->getter);
-    rss_trim_stop(&app->slim);
+    rss_trim_stop(&app->rss_trim);
     agent_free(app->agent);
-    reconciler_free(app->tend);
-    app->tend = NULL; /* the watches still deliver pods */
+    sweeper_free(app->sweeper);
+    reconciler_free(app->reconciler);
+    app->reconciler = NULL; /* the watches still deliver pods */
     bool clean = hardware_stop(app->hardware);
     stop_watch(app->node_watch, app->nodes);
     stop_watch(app->pod_watch, app->pods);
@@ -503,6 +510,11 @@ int main(int argc, char **argv)
     enum options_result parsed = options_parse(&settings_program, tables, argc, argv, NULL, &err);
     if (parsed == OPTIONS_EXIT)
         return 0;
+    if (parsed != OPTIONS_ERROR && app.runtime.mount_only) {
+        options_apply_log(&app.log, PROGRAM);
+        runtime_mount(&app.runtime);
+        return 0;
+    }
     if (parsed == OPTIONS_ERROR || settings_settle(&app.main, &err) < 0 ||
         processors_check(&app.cpu, &err) < 0) {
         complain(err.text, 2);

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device-plugin/runtime.h"
 
+#include <limits.h>
 #include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "device-plugin/isolation/regionfs.h"
 #include "device-plugin/isolation/shares.h"
+#include "lib/base/log.h"
+#include "lib/base/str.h"
 #include "lib/model/names.h"
 
 enum { AUTO, NONE, BY_MPS, BY_KERNEL, BY_CGPU, BY_LIBRARY };
 enum { CDI_OWN, CDI_NVIDIA };
 enum { ENFORCE_REPORT, ENFORCE_EVICT };
+enum { MPS_PIPE_BYTES = 16 << 20, MPS_SHM_BYTES = 64 << 20 };
 
 #define OFFSET(field) offsetof(struct runtime_options, field)
 
@@ -52,7 +59,7 @@ const struct option_row runtime_option_rows[] = {
      .choices = "report|evict",
      .fallback = "report",
      .help =
-         "What is done about a pod whose processes got past our own library (static binaries, direct use of the device) or have more memory than it allows. report: Event "
+         "What is done about a pod whose processes got past our own library (static binaries, direct use of the device) or, by the driver's figures, have more memory than its share, also in mode mps. report: Event "
          "GpuIsolationBypassed and metrics; evict: it is evicted as well, which needs the right to create pods/eviction."},
     {.name = "isolation-dir",
      .kind = OPTION_STRING,
@@ -61,6 +68,16 @@ const struct option_row runtime_option_rows[] = {
      .meta = "DIR",
      .help =
          "With our own library: what is mounted into containers, a folder for each. The same path here and on the host; made if its parent exists."},
+    {.name = "mount-only",
+     .kind = OPTION_BOOL,
+     .offset = OFFSET(mount_only),
+     .fallback = "false",
+     .help =
+         "Only mounts small file systems (tmpfs, nosuid, nodev, noexec) for what containers write, and ends: for an init container, which may mount where the plugin itself may not. At "
+         "ISOLATION-DIR/" SHARES_REGIONS
+         " for the regions of our own library, which cannot grow there; without it they are files in ISOLATION-DIR: the plugin warns, and every scan cuts what is too large. With "
+         "--mps-control also at --mps-pipe-dir and, unless it is " ISOLATION_MPS_SHM
+         ", at --mps-shm-dir."},
     {.name = "mps-control",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_control),
@@ -84,7 +101,9 @@ const struct option_row runtime_option_rows[] = {
      .offset = OFFSET(mps_shm),
      .fallback = ISOLATION_MPS_SHM,
      .meta = "DIR",
-     .help = "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM " in mode mps."},
+     .help =
+         "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM
+         " in mode mps. All its clients write there, so one of its own is better than the node's: see --mount-only."},
     {.name = "cgpu-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(cgpu_dir),
@@ -117,7 +136,7 @@ const struct option_row runtime_option_rows[] = {
          "NVIDIA's toolkit (nvidia-ctk cdi generate, with names by uuid), which also brings the driver's libraries."},
     {0}};
 
-static const char *const engines[] = {[BY_MPS] = "mps",
+static const char *const engines[] = {[BY_MPS] = ISOLATION_MPS,
                                       [BY_KERNEL] = ISOLATION_KERNEL,
                                       [BY_CGPU] = "cgpu",
                                       [BY_LIBRARY] = ISOLATION_LIBRARY};
@@ -127,8 +146,43 @@ bool runtime_evicts(const struct runtime_options *o)
     return o->enforce == ENFORCE_EVICT;
 }
 
+static bool regions(const struct runtime_options *o, char path[PATH_MAX])
+{
+    return str_format(path, PATH_MAX, "%s/" SHARES_REGIONS, o->shares);
+}
+
+static void mount_one(const char *path, int64_t bytes, unsigned mode)
+{
+    struct error err = ERROR_INIT;
+    if (regionfs_mount_tmpfs(path, bytes, mode, &err) == 0)
+        log_info("mounted", kv("path", path));
+    else
+        log_warn("a file system for what containers write cannot be mounted",
+                 kv("error", err.text));
+}
+
+void runtime_mount(const struct runtime_options *o)
+{
+    char path[PATH_MAX];
+    (void)mkdir(o->shares, 0700); /* the mount reports errors */
+    if (regions(o, path))
+        mount_one(path, REGIONFS_BYTES, 0700);
+    if (o->mps_control == NULL || o->mps_control[0] == '\0')
+        return;
+    mount_one(o->mps_pipe, MPS_PIPE_BYTES, 0755);
+    if (!str_eq(o->mps_shm, ISOLATION_MPS_SHM))
+        mount_one(o->mps_shm, MPS_SHM_BYTES, 01777);
+}
+
 void runtime_apply(const struct runtime_options *o, struct agent_config *c)
 {
+    char path[PATH_MAX];
+    bool apart = regions(o, path) && regionfs_is(path);
+    if (!apart && (o->isolation == AUTO || o->isolation == BY_LIBRARY) &&
+        access(o->library, F_OK) == 0)
+        log_warn("there is no file system of regions: what containers write there is only cut "
+                 "afterwards; --mount-only mounts it",
+                 kv("path", path));
     c->isolation = (struct isolation_config){.none = o->isolation == NONE,
                                              .mps_pipe = o->mps_pipe,
                                              .mps_shm = o->mps_shm,
@@ -136,7 +190,8 @@ void runtime_apply(const struct runtime_options *o, struct agent_config *c)
                                              .only = engines[o->isolation],
                                              .library = o->library,
                                              .context_mib = o->context_bytes >> 20,
-                                             .shares = o->shares};
+                                             .shares = o->shares,
+                                             .regions_apart = apart};
     c->mps_control = o->mps_control;
     c->mps_log = o->mps_log;
     c->list = (enum agent_list)o->device_list;

@@ -15,10 +15,13 @@ struct runtime_options { /* rows: runtime_option_rows */
     int device_list; /* enum agent_list */
     const char *cdi_dir;
     int cdi_spec; /* own, nvidia */
+    bool mount_only;
 };
 extern const struct option_row runtime_option_rows[];
 
 /* Strings are borrowed. */
 void runtime_apply(const struct runtime_options *o, struct agent_config *c);
+/* --mount-only. Logs what cannot be mounted: the plugin works without it. */
+void runtime_mount(const struct runtime_options *o);
 /* --enforce=evict */
 bool runtime_evicts(const struct runtime_options *o);

@@ -235,7 +235,7 @@ static void check_lease(struct doctor *d)
     const char *holder = json_get_str(lease, "holder");
     if (holder == NULL || holder[0] == '\0') {
         find(d, "the schedulers' logs say why none leads",
-             "cosched-scheduler: nobody holds the Lease: no pod is placed");
+             "cosched-scheduler: no replica holds the Lease: no pod is placed");
         return;
     }
     (void)json_get_int(lease, "silentSeconds", &silent);
@@ -327,7 +327,7 @@ static void check_webhook(struct doctor *d)
         return;
     if (json_get(d->facts, "mutating") == NULL || json_is_null(json_get(d->facts, "mutating"))) {
         find(d, "install the chart again",
-             "MutatingWebhookConfiguration cosched-webhook: is not there: no pod is looked at");
+             "MutatingWebhookConfiguration cosched-webhook: is not there: no pod is checked");
         return;
     }
     bool trusted = check_bundles(d, "mutating");
@@ -348,19 +348,29 @@ static void check_webhook(struct doctor *d)
 
 static void check_policies(struct doctor *d)
 {
-    static const char *const names[] = {"cosched-result-keys", "cosched-result-keys-in-bindings",
-                                        "cosched-plugin-nodes", "cosched-plugin-pods"};
+    static const char *const grants =
+        "anyone who may write pods or nodes can grant themselves a GPU";
+    const struct {
+        const char *name, *otherwise;
+    } rows[] = {
+        {"cosched-result-keys", grants},
+        {"cosched-result-keys-in-bindings", grants},
+        {"cosched-gpu-pods", "while the webhook is down, GPU pods can hide their limits"},
+        {"cosched-plugin-nodes", grants},
+        {"cosched-plugin-pods", grants},
+        {"cosched-plugin-events", "a stolen plugin token can write any Event"},
+        {"cosched-webhook-secret", "a stolen webhook token can create tokens of other accounts"}};
     static const char *const keys[] = {"policies", "policyBindings"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t k = 0; k < 2; k++) {
-            if (!is_asked(d, keys[k]) || lists(d, keys[k], names[i]))
+            if (!is_asked(d, keys[k]) || lists(d, keys[k], rows[i].name))
                 continue;
-            find(d,
-                 "kubectl apply -f deploy/manifests/result-keys.yaml -f "
-                 "deploy/manifests/plugin-policies.yaml (chart: policies.enabled)",
-                 "admission policy %s: %s: anyone who may write pods or nodes can grant themselves "
-                 "a GPU",
-                 names[i], k == 0 ? "is not there" : "is not bound");
+            find(
+                d,
+                "kubectl apply -f deploy/manifests/result-keys.yaml -f "
+                "deploy/manifests/gpu-pods.yaml -f deploy/manifests/plugin-policies.yaml (chart: policies.enabled)",
+                "admission policy %s: %s: %s", rows[i].name,
+                k == 0 ? "is not there" : "is not bound", rows[i].otherwise);
             break;
         }
 }
@@ -484,8 +494,10 @@ static void check_kubelet(struct doctor *d, const struct view_node *n)
 
 /* ---- pods ---- */
 
-static void check_pod(struct doctor *d, const struct view_node *n, const struct pod *p)
+static void check_pod(struct doctor *d, const struct view_node *n, const struct view_pod *vp)
 {
+    const struct pod *p = vp->pod;
+    int64_t gib = vp->request.total[GPU_REQUEST_MEM];
     struct grant c = {0};
     struct error err = ERROR_INIT;
     const char *given = labels_get(&p->annotations, NAME_ANN_ALLOCATION);
@@ -496,13 +508,12 @@ static void check_pod(struct doctor *d, const struct view_node *n, const struct 
              "it counts with its whole request until the device plugin corrects it; if it does "
              "not, delete the pod",
              "pod %s on node %s: its grant is not valid: %s", p->key, n->node->name, err.text);
-    else if (grant_is_empty(&c) && n->known && gpu_mode_is_shared(n->inventory.mode) &&
-             view_asks(p, NAME_RES_GPU_MEM) > 0)
+    else if (grant_is_empty(&c) && n->known && gpu_mode_is_shared(n->inventory.mode) && gib > 0)
         find(d,
              "was it placed by another scheduler? Let the webhook inject ours; the device "
              "plugin writes the grant when the pod starts",
              "pod %s on node %s: asks for %lld GiB and has no grant (schedulerName %s)", p->key,
-             n->node->name, (long long)view_asks(p, NAME_RES_GPU_MEM), str_or_empty(p->scheduler));
+             n->node->name, (long long)gib, str_or_empty(p->scheduler));
     if (confirmed != NULL && confirmed[0] != '\0' && given != NULL && !str_eq(given, confirmed))
         find(d,
              "somebody edited the annotation; the kubelet's allocation counts, and the device "
@@ -528,7 +539,7 @@ void doctor_examine(struct doctor *d)
     check_crds(d);
     check_deployment(d, "cosched-scheduler", "no pod is placed", is_led(d));
     check_lease(d);
-    check_deployment(d, "cosched-webhook", "no pod is looked at", is_answered(d));
+    check_deployment(d, "cosched-webhook", "no pod is checked", is_answered(d));
     check_scheduler_name(d);
     check_plugin(d);
     check_rights(d);
@@ -543,7 +554,7 @@ void doctor_examine(struct doctor *d)
         }
         check_kubelet(d, n);
         for (size_t k = 0; k < n->pods_len; k++)
-            check_pod(d, n, n->pods[k].pod);
+            check_pod(d, n, &n->pods[k]);
     }
     check_orphans(d);
 }
@@ -556,11 +567,11 @@ void doctor_print(const struct doctor *d, struct strbuf *out)
         cards += d->view->nodes[i].cards_len;
     }
     for (struct json_iter it = json_iter(json_get(d->facts, "unasked")); json_next(&it);)
-        strbuf_addf(out, "not looked at: %s\n", grid_clean(json_str(it.value), d->arena));
+        strbuf_addf(out, "not checked: %s\n", grid_clean(json_str(it.value), d->arena));
     for (size_t i = 0; i < d->findings.len; i++)
         strbuf_addf(out, "%s\n    to do: %s\n", grid_clean(d->findings.items[i].what, d->arena),
                     grid_clean(d->findings.items[i].advice, d->arena));
-    strbuf_addf(out, "%s%zu %s; looked at %zu nodes, %zu cards and %zu pods that hold some\n",
+    strbuf_addf(out, "%s%zu %s; checked %zu nodes, %zu cards and %zu pods that hold some\n",
                 d->findings.len > 0 ? "\n" : "", d->findings.len,
                 d->findings.len == 1 ? "finding" : "findings", d->view->nodes_len, cards, pods);
 }

@@ -61,14 +61,6 @@ static const char *address_of(const struct view_node *n)
     return n->node->internal_ip != NULL ? n->node->internal_ip : "unknown";
 }
 
-static const struct view_card *card_at(const struct view_node *n, int32_t index)
-{
-    for (size_t i = 0; i < n->cards_len; i++)
-        if (n->cards[i].card->index == index)
-            return &n->cards[i];
-    return NULL;
-}
-
 static enum grid_colour colour_of(int64_t used, int64_t total)
 {
     return used == 0 ? GRID_PLAIN : used < total ? GRID_GREEN : GRID_RED;
@@ -79,7 +71,7 @@ static enum grid_colour colour_of(int64_t used, int64_t total)
 static void add_cards(const struct view_node *n, int32_t top, struct grid *g)
 {
     for (int32_t i = 0; i <= top; i++) {
-        const struct view_card *c = card_at(n, i);
+        const struct view_card *c = view_card(n, i);
         if (c == NULL)
             grid_add(g, GRID_PLAIN, "0/0");
         else
@@ -148,12 +140,11 @@ static bool is_use_known(const struct view_node *n)
 /* Only memory can be exceeded; a pod that holds a whole card cannot exceed it. */
 static void add_use(const struct view_pod *p, struct grid *g)
 {
-    int64_t asked_mib = 0;
+    int64_t asked_mib = p->request.total[GPU_REQUEST_MEM] * 1024;
     if (!p->use_known) {
         grid_add(g, GRID_PLAIN, "-");
         return;
     }
-    (void)num_mul(view_asks(p->pod, NAME_RES_GPU_MEM), 1024, &asked_mib);
     grid_addf(g, asked_mib > 0 && p->use.mib > asked_mib ? GRID_RED : GRID_PLAIN, "%lld/%lld%s",
               (long long)p->use.mib, (long long)asked_mib,
               asked_mib > 0 && p->use.mib > asked_mib ? " over" : "");

@@ -8,11 +8,6 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
-int64_t view_asks(const struct pod *p, const char *resource)
-{
-    return resources_get(&p->request, resource, NULL);
-}
-
 bool view_is_shared(const struct view_node *n)
 {
     return n->known && gpu_mode_is_shared(n->inventory.mode);
@@ -102,7 +97,7 @@ static void read_inventory(struct view_node *n, struct arena *a)
 
 /* ---- pods ---- */
 
-static struct view_card *find_card(struct view_node *n, int32_t index)
+struct view_card *view_card(const struct view_node *n, int32_t index)
 {
     for (size_t i = 0; i < n->cards_len; i++)
         if (n->cards[i].card->index == index)
@@ -110,30 +105,23 @@ static struct view_card *find_card(struct view_node *n, int32_t index)
     return NULL;
 }
 
-static bool asks_for_cards(const struct pod *p)
-{
-    return view_asks(p, NAME_RES_GPU_MEM) > 0 || view_asks(p, NAME_RES_GPU_CORE) > 0 ||
-           view_asks(p, NAME_RES_GPU) > 0 || view_asks(p, NAME_RES_NVIDIA_GPU) > 0;
-}
-
 static void account(struct view_node *n, const struct grant *c)
 {
     struct view_card *card;
     for (size_t i = 0; i < c->shares_len; i++)
-        if ((card = find_card(n, c->shares[i].card)) != NULL) {
+        if ((card = view_card(n, c->shares[i].card)) != NULL) {
             card->used_gib = num_add_sat(card->used_gib, c->shares[i].gib);
             card->used_percent = num_add_sat(card->used_percent, c->shares[i].percent);
         }
     for (size_t i = 0; i < c->group_len; i++)
-        if ((card = find_card(n, c->group[i])) != NULL)
+        if ((card = view_card(n, c->group[i])) != NULL)
             card->holders++;
 }
 
-static void add_pod(struct view_node *n, const struct pod *p, struct arena *a)
+static void add_pod(struct view_node *n, struct view_pod *vp, struct arena *a)
 {
-    struct view_pod *vp = &n->pods[n->pods_len++];
+    const struct pod *p = vp->pod;
     struct error err = ERROR_INIT;
-    *vp = (struct view_pod){.pod = p};
     vp->use_known = gpuuse_read(p, &vp->use, &err) == 1;
     if (grant_decode(p, a, &vp->grant, &err) < 0 ||
         (!grant_is_empty(&vp->grant) && grant_check(&vp->grant, p, &n->inventory, &err) < 0))
@@ -141,14 +129,15 @@ static void add_pod(struct view_node *n, const struct pod *p, struct arena *a)
     account(n, &vp->grant);
     if (!grant_is_empty(&vp->grant))
         return;
-    vp->pending_gib = view_asks(p, NAME_RES_GPU_MEM);
-    vp->pending_cards = num_add_sat(view_asks(p, NAME_RES_GPU), view_asks(p, NAME_RES_NVIDIA_GPU));
+    vp->pending_gib = vp->request.total[GPU_REQUEST_MEM];
+    vp->pending_cards =
+        vp->request.total[GPU_REQUEST_CARDS] + vp->request.total[GPU_REQUEST_NVIDIA];
     n->pending_gib = num_add_sat(n->pending_gib, vp->pending_gib);
 }
 
 static int by_node_and_key(const void *a, const void *b)
 {
-    const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;
+    const struct pod *x = ((const struct view_pod *)a)->pod, *y = ((const struct view_pod *)b)->pod;
     int c = strcmp(x->node, y->node);
     return c != 0 ? c : strcmp(x->key, y->key);
 }
@@ -160,29 +149,26 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Both are sorted by node name. */
-static void share_out(struct view *v, struct pod **held, size_t len, struct arena *a)
+static void share_out(struct view *v, struct view_pod *held, size_t len, struct arena *a)
 {
     size_t i = 0;
-    v->orphans = arena_new(a, struct pod *, len);
+    v->orphans = arena_new(a, const struct pod *, len);
     for (size_t k = 0; k < v->nodes_len; k++) {
         struct view_node *n = &v->nodes[k];
-        while (i < len && strcmp(held[i]->node, n->node->name) < 0)
-            v->orphans[v->orphans_len++] = held[i++];
-        size_t end = i;
-        while (end < len && str_eq(held[end]->node, n->node->name))
-            end++;
-        n->pods = arena_new(a, struct view_pod, end - i);
-        for (; i < end; i++)
-            add_pod(n, held[i], a);
+        while (i < len && strcmp(held[i].pod->node, n->node->name) < 0)
+            v->orphans[v->orphans_len++] = held[i++].pod;
+        for (n->pods = held + i; i < len && str_eq(held[i].pod->node, n->node->name); i++)
+            add_pod(n, &held[i], a);
+        n->pods_len = (size_t)(held + i - n->pods);
     }
     while (i < len)
-        v->orphans[v->orphans_len++] = held[i++];
+        v->orphans[v->orphans_len++] = held[i++].pod;
 }
 
 void view_build(struct view *v, struct node *const *nodes, size_t nodes_len,
                 struct pod *const *pods, size_t pods_len, struct arena *a)
 {
-    struct pod **held = arena_new(a, struct pod *, pods_len);
+    struct view_pod *held = arena_new(a, struct view_pod, pods_len);
     size_t len = 0;
     *v = (struct view){.nodes = arena_new(a, struct view_node, nodes_len), .nodes_len = nodes_len};
     for (size_t i = 0; i < nodes_len; i++) {
@@ -190,8 +176,11 @@ void view_build(struct view *v, struct node *const *nodes, size_t nodes_len,
         read_inventory(&v->nodes[i], a);
     }
     for (size_t i = 0; i < pods_len; i++)
-        if (pods[i]->node != NULL && !pod_is_finished(pods[i]) && asks_for_cards(pods[i]))
-            held[len++] = pods[i];
+        if (pods[i]->node != NULL && !pod_is_finished(pods[i])) {
+            held[len].pod = pods[i];
+            gpu_request_read(pods[i], a, &held[len].request, NULL);
+            len += held[len].request.any || held[len].request.total[GPU_REQUEST_NVIDIA] > 0;
+        }
     if (nodes_len > 1)
         qsort(v->nodes, nodes_len, sizeof v->nodes[0], by_name);
     if (len > 1)

@@ -15,6 +15,7 @@
 #include "lib/base/arena.h"
 #include "lib/model/grant.h"
 #include "lib/model/gpu.h"
+#include "lib/model/gpu_request.h"
 #include "lib/model/gpuuse.h"
 #include "lib/model/node.h"
 #include "lib/model/pod.h"
@@ -28,6 +29,7 @@ struct view_card {
 
 struct view_pod {
     const struct pod *pod;
+    struct gpu_request request;
     struct grant grant; /* empty: no valid grant */
     int64_t pending_gib, pending_cards;
     bool use_known;
@@ -50,7 +52,7 @@ struct view_node {
 struct view {
     struct view_node *nodes; /* sorted by name */
     size_t nodes_len;
-    struct pod **orphans; /* bound pods that request cards, whose node is not in the view */
+    const struct pod **orphans; /* bound pods that request cards, whose node is not in the view */
     size_t orphans_len;
 };
 
@@ -62,5 +64,5 @@ const struct view_node *view_find(const struct view *v, const char *name);
 bool view_is_shared(const struct view_node *n);
 int64_t view_used_gib(const struct view_node *n); /* includes pending */
 int64_t view_total_gib(const struct view_node *n);
-/* The pod's total request. */
-int64_t view_asks(const struct pod *p, const char *resource);
+/* The card with this index, or NULL. */
+struct view_card *view_card(const struct view_node *n, int32_t index);

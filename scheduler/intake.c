@@ -21,7 +21,7 @@
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 #include "scheduler/cache/policies.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/model/rejections.h"
 #include "scheduler/cache/gangs.h"
 
 enum { INTAKE_MAILBOX = 4096 };
@@ -29,7 +29,7 @@ enum { INTAKE_MAILBOX = 4096 };
 static struct metric unreadable = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_unreadable_pods_total",
-    .help = "Versions of pods that could not be read; meanwhile the pod's node may be closed."};
+    .help = "Versions of pods that could not be read; the last one that could stays in force."};
 
 static struct metric rejected = {.kind = METRIC_COUNTER,
                                  .name = "cosched_scheduler_kubelet_rejections_total",
@@ -114,7 +114,7 @@ static uint32_t drop_pod(const struct change *ch, struct name name)
 /* Only the names of gang members are kept. */
 static const struct map *all_rejected(const struct change *ch)
 {
-    return &ch->in->cluster->failures.pods;
+    return &ch->in->failures->pods;
 }
 
 static void expire_rejections(void *arg)
@@ -143,14 +143,14 @@ static uint32_t put_rejected(const struct change *ch, void *object)
         events = replacement_hold_void(ch->in->cluster, p->uid);
         loop_timer_set(ch->in->loop, &ch->in->rejections, 0, expire_rejections, ch->in);
     }
-    failures_note(&ch->in->cluster->failures, p);
+    failures_note(ch->in->failures, p);
     pod_free(p);
     return events;
 }
 
 static uint32_t drop_rejected(const struct change *ch, struct name name)
 {
-    failures_drop(&ch->in->cluster->failures, name.key, name.uid);
+    failures_drop(ch->in->failures, name.key, name.uid);
     return 0;
 }
 
@@ -432,10 +432,16 @@ static void deliver(void *arg, void *msg)
 }
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
-                struct pod_trace *trace, void (*changed)(void *arg), void *arg, struct error *err)
+                struct pod_trace *trace, struct failures *failures, void (*changed)(void *arg),
+                void *arg, struct error *err)
 {
-    *in = (struct intake){
-        .cluster = c, .queue = q, .trace = trace, .loop = loop, .changed = changed, .arg = arg};
+    *in = (struct intake){.cluster = c,
+                          .queue = q,
+                          .trace = trace,
+                          .failures = failures,
+                          .loop = loop,
+                          .changed = changed,
+                          .arg = arg};
     return mailbox_new(&in->mailbox, loop, INTAKE_MAILBOX, deliver, reflector_message_free, in,
                        err);
 }

@@ -7,6 +7,7 @@
 
 #include "lib/base/loop.h"
 #include "lib/kube/reflector.h"
+#include "scheduler/model/failures.h"
 #include "scheduler/binding/pod_trace.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/queue/queue.h"
@@ -42,6 +43,7 @@ struct intake {
     struct cluster *cluster;
     struct queue *queue;
     struct pod_trace *trace;
+    struct failures *failures;
     struct loop *loop;
     struct mailbox *mailbox;
     struct reflector *reflectors[INTAKE_KINDS];
@@ -54,7 +56,8 @@ struct intake {
 };
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,
-                struct pod_trace *trace, void (*changed)(void *arg), void *arg, struct error *err);
+                struct pod_trace *trace, struct failures *failures, void (*changed)(void *arg),
+                void *arg, struct error *err);
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
                  struct error *err);
 /* Every collection was listed once; only now is the model complete enough to decide. */

@@ -45,7 +45,7 @@ struct scheduler_options {
     bool gang_dry_run;
     bool debug_cluster;
     const char *virtual_labels, *virtual_taints;
-    int gang_burst;
+    int gang_pools;
 };
 
 struct scheduler {
@@ -132,10 +132,9 @@ static const struct option_row rows[] = {
      .help = "The NoSchedule taints of virtual nodes that pods that burst need not tolerate."},
     {.name = "gang-burst",
      .kind = OPTION_CHOICE,
-     .offset = offsetof(struct scheduler_options, gang_burst),
-     .fallback = CLUSTER_BURST_TOGETHER_NAME,
-     .choices =
-         CLUSTER_BURST_TOGETHER_NAME "|" CLUSTER_BURST_WHOLE_NAME "|" CLUSTER_BURST_MEMBER_NAME,
+     .offset = offsetof(struct scheduler_options, gang_pools),
+     .fallback = CLUSTER_GANG_TOGETHER_NAME,
+     .choices = CLUSTER_GANG_TOGETHER_NAME "|" CLUSTER_GANG_WHOLE_NAME "|" CLUSTER_GANG_MEMBER_NAME,
      .meta = "HOW",
      .help = "Where a gang that may burst goes: together on real nodes, else together on "
              "virtual ones, else on both; or whole, and never on both; or each member by itself."},
@@ -321,7 +320,7 @@ static int set_up(struct scheduler *s, struct error *err)
     s->need_synced = probes_need(&s->probes, "nodes, pods and PodGroups listed");
     if (sched_loop_init(&s->sched, s->loop, s->options.name, err) < 0 ||
         intake_init(&s->intake, s->loop, &s->sched.cluster, &s->sched.queue, &s->sched.trace,
-                    model_changed, s, err) < 0 ||
+                    &s->sched.failures, model_changed, s, err) < 0 ||
         loop_on_signal(s->loop, SIGTERM, on_signal, s, err) < 0 ||
         loop_on_signal(s->loop, SIGINT, on_signal, s, err) < 0 ||
         http_init(&s->http, s->loop, &s->sched.cluster, err) < 0 ||
@@ -330,7 +329,7 @@ static int set_up(struct scheduler *s, struct error *err)
         mailbox_new(&s->control, s->loop, 4, take_control, control_dispose, s, err) < 0)
         return -1;
     s->sched.cluster.packing = (enum cluster_packing)s->options.packing;
-    s->sched.cluster.gang_burst = (enum cluster_gang_burst)s->options.gang_burst;
+    s->sched.cluster.gang_pools = (enum cluster_gang_pools)s->options.gang_pools;
     s->intake.node_gone = node_gone;
     if (cluster_set_virtuals(&s->sched.cluster, s->options.virtual_labels,
                              s->options.virtual_taints, err) < 0)

@@ -20,7 +20,7 @@ static struct metric results = {
             "did not in time), ended (it lacks pods now), refused (it does not fit, or not "
             "soon).",
     .label = "result"};
-static struct metric look_seconds = {.kind = METRIC_HISTOGRAM,
+static struct metric plan_seconds = {.kind = METRIC_HISTOGRAM,
                                      .name = "cosched_scheduler_reservation_look_seconds",
                                      .help = "Time that planning the start of a gang takes."};
 
@@ -61,13 +61,13 @@ static int64_t wall_ms(void)
     return clock_wall_ns() / NS_PER_MS;
 }
 
-static void look(void *arg);
+static void reconcile(void *arg);
 
 static void set_timer(struct reservation_timer *r, int64_t least_ms)
 {
     int64_t next_ms = reservation_next(r->cluster);
     if (next_ms >= 0)
-        loop_timer_set(r->loop, &r->look, num_max(next_ms - wall_ms(), least_ms), look, r);
+        loop_timer_set(r->loop, &r->timer, num_max(next_ms - wall_ms(), least_ms), reconcile, r);
 }
 
 static void note(const struct reservation_timer *r, const struct reservation_news *news)
@@ -85,15 +85,15 @@ static void note(const struct reservation_timer *r, const struct reservation_new
 }
 
 /* Requeues the gang and those placed with it, so that their members are told. */
-static void tell(const struct reservation_timer *r, struct gang *looked)
+static void tell(const struct reservation_timer *r, struct gang *planned)
 {
-    const struct reservation *made = reservations_of(r->cluster, looked)->kept;
-    queue_touch(r->queue, looked, loop_now_ms(r->loop));
+    const struct reservation *made = reservations_of(r->cluster, planned)->kept;
+    queue_touch(r->queue, planned, loop_now_ms(r->loop));
     for (size_t i = 0; made != NULL && i < made->gangs.len; i++)
         queue_touch(r->queue, made->gangs.items[i], loop_now_ms(r->loop));
 }
 
-static void look(void *arg)
+static void reconcile(void *arg)
 {
     struct reservation_timer *r = arg;
     int64_t began_us = clock_mono_us();
@@ -101,7 +101,7 @@ static void look(void *arg)
     struct reservation_news news = reservation_reconcile(r->pipeline, wall_ms(), &r->arena);
     note(r, &news);
     if (news.looked != NULL) {
-        metrics_observe_us(&look_seconds, NULL, clock_mono_us() - began_us);
+        metrics_observe_us(&plan_seconds, NULL, clock_mono_us() - began_us);
         tell(r, news.looked);
         r->changed(r->arg);
     }
@@ -125,7 +125,7 @@ void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
     arena_init(&r->arena, 64 * 1024);
     metrics_register(&kept);
     metrics_register(&results);
-    metrics_register(&look_seconds);
+    metrics_register(&plan_seconds);
 }
 
 void reservation_timer_configure(struct reservation_timer *r,
@@ -146,13 +146,13 @@ void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
         metrics_inc(&results, used ? "used" : "ended");
         metrics_set(&kept, NULL, (int64_t)now);
     }
-    if (!heap_has(&r->look.node))
+    if (!heap_has(&r->timer.node))
         set_timer(r, 0);
 }
 
 void reservation_timer_pause(struct reservation_timer *r)
 {
-    loop_timer_cancel(r->loop, &r->look);
+    loop_timer_cancel(r->loop, &r->timer);
 }
 
 void reservation_timer_deinit(struct reservation_timer *r)

@@ -22,8 +22,8 @@ struct reservation_timer {
     const struct pipeline *pipeline;
     struct cluster *cluster;
     struct queue *queue;
-    struct arena arena; /* reset by each look */
-    struct loop_timer look;
+    struct arena arena; /* reset by each reconcile */
+    struct loop_timer timer;
     void (*changed)(void *arg); /* a gang is to be tried */
     void *arg;
 };
@@ -34,9 +34,9 @@ void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
                             void *arg);
 void reservation_timer_configure(struct reservation_timer *r,
                                  const struct reservation_timer_options *o);
-/* After an attempt: counts ended reservations, and schedules the next look. */
+/* After an attempt: counts ended reservations, and schedules the next reconcile. */
 void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
                               const struct attempt_result *tried);
-/* Stops looking. */
+/* Cancels the timer. */
 void reservation_timer_pause(struct reservation_timer *r);
 void reservation_timer_deinit(struct reservation_timer *r);

@@ -155,7 +155,7 @@ static void submit(struct sched_loop *d, const struct plan *plan)
         hold |= cp->volumes != NULL;
     }
     if (hold && plan->steps.len > 1) {
-        gang_bind_submit(d->bursts, members, plan->steps.len);
+        gang_bind_submit(d->gang_bind, members, plan->steps.len);
         return;
     }
     for (size_t i = 0; i < plan->steps.len; i++)
@@ -186,9 +186,9 @@ static void bind(void *arg, struct gang *g, const struct plan *plan, const struc
     struct sched_loop *d = arg;
     (void)g;
     submit(d, plan);
-    for (size_t i = 0; i < r->bursts_len; i++)
-        pod_writer_report_pod(d->pod_writer, r->bursts[i].pod->pod, false, "Bursting",
-                              r->bursts[i].sentence);
+    for (size_t i = 0; i < r->virtuals_len; i++)
+        pod_writer_report_pod(d->pod_writer, r->virtuals[i].pod->pod, false, "Bursting",
+                              r->virtuals[i].sentence);
 }
 
 static void refused(void *arg, struct gang *g, const struct cycle_result *r)
@@ -219,10 +219,10 @@ static void waits_long(void *arg, struct cluster_pod *cp)
     nominate(arg, cp, cp->on->name);
 }
 
-static void grants_ready(void *arg, const struct kube_binding *binding, uint64_t ticket)
+static void claims_ready(void *arg, const struct kube_binding *binding, uint64_t ticket)
 {
     struct sched_loop *d = arg;
-    gang_bind_ready(d->bursts, binding, ticket);
+    gang_bind_ready(d->gang_bind, binding, ticket);
 }
 
 struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct binder *b)
@@ -232,13 +232,13 @@ struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct bin
                                    .trace = &d->trace,
                                    .binder = b,
                                    .results = d->results,
-                                   .ready = grants_ready,
+                                   .ready = claims_ready,
                                    .waits_long = waits_long,
                                    .arg = d};
 }
 
 /* The write may have been lost: retrying the gangs reclaims CPUs that are still needed. */
-static void inspect_loans(void *arg)
+static void retry_reclaim(void *arg)
 {
     struct sched_loop *d = arg;
     queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
@@ -257,7 +257,7 @@ static void reclaim(void *arg, const struct cycle_recall *recall, const struct c
     log_info("reclaiming lent CPUs", kv("pod", cp->pod->key), kv("left", strbuf_str(&text)));
     metrics_inc(&recalls, NULL);
     pod_writer_write_cpuset(d->pod_writer, cp->pod, strbuf_str(&text));
-    loop_timer_set(d->loop, &d->cpu_lending, ATTEMPT_RECALL_MS, inspect_loans, d);
+    loop_timer_set(d->loop, &d->cpu_lending, ATTEMPT_RECALL_MS, retry_reclaim, d);
 }
 
 static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
@@ -336,10 +336,9 @@ static bool try_next(struct sched_loop *d)
     struct attempt_result tried;
     size_t kept = d->cluster.reservations->items.len;
     int64_t wall_ns = clock_wall_ns();
+    struct attempt_time now = {clock_mono_ms(), wall_ns / NS_PER_MS, wall_ns};
     d->began_us = clock_mono_us();
-    policies_set_now(&d->cluster, wall_ns);
-    if (!attempt_next(&d->attempt, (struct attempt_time){clock_mono_ms(), wall_ns / NS_PER_MS},
-                      &tried))
+    if (!attempt_next(&d->attempt, now, &tried))
         return false;
     reservation_timer_follow(&d->reserving, kept, &tried);
     return true;
@@ -359,7 +358,7 @@ static void tick(void *arg)
     if (!d->running)
         return;
     volumes_reconcile(d->volumes);
-    gang_bind_reconcile(d->bursts);
+    gang_bind_reconcile(d->gang_bind);
     record_satisfied(d);
     int64_t slice_end = clock_mono_ms() + SCHED_LOOP_SLICE_MS;
     while (try_next(d) && clock_mono_ms() < slice_end)
@@ -442,7 +441,7 @@ static void take_result(void *arg, void *msg)
 static void take_dryrun(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
-    gang_bind_dryrun_done(d->bursts, msg);
+    gang_bind_dryrun_done(d->gang_bind, msg);
     bind_dryrun_result_free(msg);
 }
 
@@ -457,9 +456,10 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
     *d = (struct sched_loop){.loop = loop};
     cluster_init(&d->cluster, scheduler_name);
     pipeline_init(&d->pipeline, &d->cluster);
-    d->cluster.slots->kept = true; /* podgroups.c ends them */
+    replacement_hold_enable(&d->cluster, true);
     queue_init(&d->queue, &d->cluster);
     pod_trace_init(&d->trace);
+    failures_init(&d->failures);
     ids_table_init(&d->tell_due, sizeof(int64_t), NULL);
     reservation_timer_init(&d->reserving, loop, &d->pipeline, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);
@@ -526,15 +526,16 @@ void sched_loop_start(struct sched_loop *d, struct binder *b, struct pod_writer 
     d->pod_writer = s;
     d->evictor = e;
     d->volumes = v;
-    d->bursts = gang_bind_new(&(struct gang_bind_config){.loop = d->loop,
-                                                         .cluster = &d->cluster,
-                                                         .trace = &d->trace,
-                                                         .binder = b,
-                                                         .volumes = v,
-                                                         .dryrun = d->dryrun,
-                                                         .results = d->results});
+    d->gang_bind = gang_bind_new(&(struct gang_bind_config){.loop = d->loop,
+                                                            .cluster = &d->cluster,
+                                                            .trace = &d->trace,
+                                                            .binder = b,
+                                                            .volumes = v,
+                                                            .dryrun = d->dryrun,
+                                                            .results = d->results});
     d->podgroups = podgroups_new(&(struct podgroups_config){.loop = d->loop,
                                                             .cluster = &d->cluster,
+                                                            .failures = &d->failures,
                                                             .queue = &d->queue,
                                                             .pod_writer = s,
                                                             .evictor = e,
@@ -569,10 +570,11 @@ void sched_loop_deinit(struct sched_loop *d)
     mailbox_free(d->results);
     mailbox_free(d->evictions);
     mailbox_free(d->dryrun_done);
-    gang_bind_free(d->bursts);
+    gang_bind_free(d->gang_bind);
     reservation_timer_deinit(&d->reserving);
     queue_deinit(&d->queue);
     pod_trace_deinit(&d->trace);
+    failures_deinit(&d->failures);
     attempt_deinit(&d->attempt);
     ids_table_deinit(&d->tell_due);
     pipeline_deinit(&d->pipeline);

@@ -33,6 +33,7 @@ struct sched_loop {
     struct pipeline pipeline;
     struct queue queue;
     struct pod_trace trace;
+    struct failures failures;           /* for PodGroup statuses */
     struct reservation_timer reserving; /* reservations for gangs that have waited long */
     struct arena arena;                 /* reset by each attempt */
     struct attempt attempt;
@@ -52,7 +53,7 @@ struct sched_loop {
     struct volumes *volumes; /* binds the claims of pods first */
     /* Set before sched_loop_start; NULL: gangs are bound without. */
     struct bind_dryrun *dryrun;
-    struct gang_bind *bursts; /* holds gangs back until all their members may go */
+    struct gang_bind *gang_bind; /* holds gangs back until all their members may go */
     struct podgroups *podgroups;
     struct policy_writer *policy_writer; /* writes what ResourcePolicies need */
     bool running;                        /* caches are synced and we lead */

@@ -7,7 +7,9 @@
 #include <strings.h>
 #include <sys/resource.h>
 
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/httpd.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -36,7 +38,7 @@ const struct option_row server_option_rows[] = {
     {.name = "threads",
      .kind = OPTION_INT,
      .offset = offsetof(struct server_options, threads),
-     .fallback = "2",
+     .fallback = "4",
      .min = 1,
      .max = 64,
      .meta = "N",
@@ -58,16 +60,24 @@ const struct option_row server_option_rows[] = {
      .min = 1,
      .max = 65535,
      .meta = "N",
-     .help = "Connections held at a time; more wait in the backlog."},
+     .help = "Connections held at a time, three quarters of them by one address at most. For one "
+             "more another goes: first one that never got an answer."},
     {.name = "idle-timeout",
      .kind = OPTION_DURATION,
      .offset = offsetof(struct server_options, idle_timeout_ms),
-     .fallback = "90s",
-     .min = 1000,
+     .fallback = "10m",
+     .min = 120 * 1000,
      .max = 3600 * 1000,
      .meta = "TIME",
-     .help =
-         "A connection without traffic is closed after this time. The API server keeps connections."},
+     .help = "A connection without traffic is closed after this time. The API server closes them "
+             "after 90 s; it must be the first, or it asks on one that is about to close."},
+    {.name = "client-ca-file",
+     .kind = OPTION_STRING,
+     .offset = offsetof(struct server_options, client_ca_file),
+     .meta = "FILE",
+     .help = "Answer only clients that show a certificate of this CA (PEM, one or several; read at "
+             "the start). The API server shows one when its AdmissionConfiguration says so. Unset: "
+             "whoever reaches the port is answered."},
     {0}};
 
 static struct metric requests = {.kind = METRIC_COUNTER,
@@ -241,27 +251,35 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 }
 
 /* Limit for all bodies over 16 KiB together, to bound memory however many clients there are. */
-enum { LARGE_BYTES = 32 * 1024 * 1024 };
+enum { LARGE_BYTES = 32 * 1024 * 1024, CA_BYTES_MAX = 1024 * 1024 };
 
 /* For watches, certificates, probes and logs. */
 enum { OTHER_FILES = 64 };
 
-/* Raises the file limit to fit all connections if possible: a refused one is a pod not checked. */
-static void allow_files(int64_t connections)
+/* Raises the limit of open files as far as allowed. Returns how many connections fit below it. */
+static int64_t fit_connections(const struct server_options *o)
 {
     struct rlimit files;
-    rlim_t need = (rlim_t)connections + OTHER_FILES;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= need)
-        return;
-    files.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
-    if (setrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < need)
-        log_warn("the limit of open files is below --max-connections",
-                 kv("files", (int64_t)files.rlim_cur), kv("connections", connections));
+    int64_t others = OTHER_FILES + o->threads * HTTPD_SPARE_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return o->max_connections;
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+    int64_t most = files.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)files.rlim_cur;
+    int64_t fit = num_max(1, num_min(o->max_connections, most - others));
+    if (fit < o->max_connections)
+        log_warn("the limit of open files is below --max-connections", kv("files", most),
+                 kv("connections", fit));
+    return fit;
 }
 
 int server_start(struct server **out, const struct server_options *o,
                  const struct review_config *config, struct error *err)
 {
+    AUTO_STRBUF client_ca = {0};
+    if (o->client_ca_file && file_read(o->client_ca_file, CA_BYTES_MAX, &client_ca, err) < 0)
+        return error_wrap(err, "--client-ca-file");
     struct server *s = mem_new(struct server, 1);
     s->config = *config;
     struct httpd_config http = {.address = o->address,
@@ -269,13 +287,13 @@ int server_start(struct server **out, const struct server_options *o,
                                 .threads = (unsigned)o->threads,
                                 .max_body_bytes = (size_t)o->max_body_bytes,
                                 .max_large_bytes = (size_t)num_max(LARGE_BYTES, o->max_body_bytes),
-                                .max_connections = (unsigned)o->max_connections,
+                                .max_connections = (unsigned)fit_connections(o),
                                 .timeout_s = (unsigned)(o->idle_timeout_ms / 1000),
                                 .tls = true,
+                                .client_ca_pem = o->client_ca_file ? strbuf_str(&client_ca) : NULL,
                                 .handler = handle,
                                 .refuser = refuse_body,
                                 .arg = s};
-    allow_files(o->max_connections);
     metrics_register(&requests);
     metrics_register(&kinds);
     metrics_register(&injections);

@@ -16,6 +16,7 @@ struct server_options { /* rows: server_option_rows */
     int64_t max_body_bytes;
     int64_t max_connections;
     int64_t idle_timeout_ms;
+    const char *client_ca_file; /* NULL: none */
 };
 extern const struct option_row server_option_rows[];
 

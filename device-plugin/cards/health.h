@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* health - is a card fit for new containers? Errors and probes in, a verdict per card out. Pure. */
+/* health - is a card fit for new containers? XIDs (the table is in health.c) and probes in, a
+ * verdict per card out. Pure. */
 #pragma once
 
 #include <stdbool.h>

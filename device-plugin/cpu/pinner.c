@@ -157,7 +157,7 @@ static bool holds(const struct pinner_pod *x)
     return x->held.len > 0 && !x->released && !pod_is_finished(x->pod);
 }
 
-/* CPUs of other pods that this one may not have, unless one of the two agrees to share. */
+/* CPUs of other pods that this one may not have, unless both agree to share. */
 static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct cpuset *out)
 {
     const char *key;
@@ -166,7 +166,7 @@ static void taken_by_others(struct pinner *p, const struct pinner_pod *x, struct
     for (size_t i = 0; map_next(&p->pods, &i, &key, &value);) {
         const struct pinner_pod *y = value;
         struct cpuset theirs;
-        if (y == x || !holds(y) || pinner_shares(y) || pinner_shares(x))
+        if (y == x || !holds(y) || (pinner_shares(y) && pinner_shares(x)))
             continue;
         pinner_plan_all(&y->held, &theirs);
         cpuset_union(out, &theirs);

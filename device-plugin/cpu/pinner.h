@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pinner - keeps the containers of this node on the CPUs that the scheduler granted. On the loop.
  * It only changes pods that ask for it (annotation cpuset-scheduler) and were granted CPUs
- * (cpuset), and answers in cosched.io/cpuset-applied. */
+ * (cpuset), and answers in cosched.io/cpuset-applied. pinner_plan decides the CPUs, pinner_groups
+ * says when they are written into which cgroup. */
 #pragma once
 
 #include <stdbool.h>

@@ -10,7 +10,11 @@
  * They may be below any root (--cgroup-root), have any runtime's prefix before the id
  * (cri-containerd-, crio-, docker-), and continue with groups made inside the container. A static
  * pod's UID is a hash of 32 digits without '-'. Only components below one that begins with
- * "kubepods" or contains "-kubepods" count: users may name their own group "pod1".
+ * "kubepods" or contains "-kubepods" count: users may name their own group "pod1". A plugin with a
+ * cgroup namespace of its own, as container runtimes make them, sees the other pods of its QoS
+ * class without that component, "/../../pod<UID>/<ID>", and those of another class as
+ * "/../../../besteffort/pod<UID>/<ID>". So a pod or a class that follows ".." directly counts too:
+ * were it passed by, a group made inside the container could name another pod.
  */
 #include "device-plugin/cpu/podcgroup.h"
 
@@ -52,6 +56,12 @@ static bool is_root(const char *s, size_t n)
     return (n >= 8 && memcmp(s, "kubepods", 8) == 0) || find(s, n, "-kubepods") != NULL;
 }
 
+static bool is_class(const char *s, size_t n)
+{
+    return (n == 10 && memcmp(s, "besteffort", 10) == 0) ||
+           (n == 9 && memcmp(s, "burstable", 9) == 0);
+}
+
 /* "pod<UID>", or "kubepods-burstable-pod<UID>.slice". */
 static bool is_pod(const char *s, size_t n, char out[PODCGROUP_UID_SIZE])
 {
@@ -86,7 +96,7 @@ static void take_container(const char *s, size_t n, char out[PODCGROUP_CONTAINER
 
 static bool parse_path(const char *s, size_t n, struct podcgroup *out)
 {
-    bool below = false, pod = false;
+    bool below = false, beside = false, pod = false;
     for (size_t at = 0; at < n;) {
         const char *slash = memchr(s + at, '/', n - at);
         size_t len = slash != NULL ? (size_t)(slash - (s + at)) : n - at;
@@ -94,8 +104,9 @@ static bool parse_path(const char *s, size_t n, struct podcgroup *out)
             take_container(s + at, len, out->container);
             return true;
         }
-        pod = below && is_pod(s + at, len, out->uid);
-        below = below || is_root(s + at, len);
+        pod = (below || beside) && is_pod(s + at, len, out->uid);
+        below = below || is_root(s + at, len) || (beside && is_class(s + at, len));
+        beside = len == 2 && memcmp(s + at, "..", 2) == 0;
         at += len + 1;
     }
     return pod;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/str.h"
 
 struct given_pod {
     size_t inits[MODE_RESOURCES];
@@ -45,10 +46,56 @@ static bool none(void *arg, const char *uid)
     return false;
 }
 
+static void drop_answer(struct given *g, size_t at)
+{
+    struct given_answer *x = &g->answers.items[at];
+    free(x->ids);
+    free(x->uid);
+    free(x->key);
+    free(x->said);
+    memmove(x, x + 1, (--g->answers.len - at) * sizeof *x);
+}
+
 void given_deinit(struct given *g)
 {
     given_sweep(g, none, NULL);
     map_deinit(&g->pods);
+    while (g->answers.len > 0)
+        drop_answer(g, g->answers.len - 1);
+    vec_deinit(&g->answers);
+}
+
+const struct given_answer *given_answer(const struct given *g, enum mode_resource r,
+                                        const char *ids)
+{
+    for (size_t i = 0; i < g->answers.len; i++)
+        if (g->answers.items[i].resource == r && str_eq(g->answers.items[i].ids, ids))
+            return &g->answers.items[i];
+    return NULL;
+}
+
+void given_started(struct given *g, enum mode_resource r, const char *ids)
+{
+    const struct given_answer *x = given_answer(g, r, ids);
+    if (x != NULL)
+        drop_answer(g, (size_t)(x - g->answers.items));
+}
+
+void given_answered(struct given *g, enum mode_resource r, const char *ids,
+                    const struct match_subject *s, const char *said)
+{
+    given_started(g, r, ids);
+    if (s == NULL)
+        return;
+    if (g->answers.len == GIVEN_ANSWERS_MAX)
+        drop_answer(g, 0);
+    struct given_answer x = {.resource = r,
+                             .ids = mem_strdup(ids),
+                             .uid = mem_strdup(s->pod->uid),
+                             .key = mem_strdup(s->pod->key),
+                             .container = s->container,
+                             .said = mem_strdup(said)};
+    vec_push(&g->answers, x);
 }
 
 static struct given_pod *pod_of(struct given *g, const char *uid)

@@ -429,6 +429,8 @@ int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
         grant_whole(inv, r, &d.grant, ids, a, out);
         return 0;
     }
+    if (r == MODE_GPU_MEM)
+        out->ids_digest = match_digest(ids, a);
     /* A container's two resources are separate calls; each answer describes the whole share. */
     out->pod_gib = grant_total_gib(&d.grant);
     out->shares = d.shares;
@@ -463,17 +465,26 @@ int match_prefer_on(const struct gpu_inventory *inv, enum mode_resource r, const
     return 0;
 }
 
-/* The sum of the ids' FNV-1a hashes. */
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return h ^ (h >> 31);
+}
+
+/* Two sums over the ids' hashes. Ids of a card differ in their last digits only, and so little do
+ * their FNV-1a hashes that sums of different ids are often equal: each is mixed first. */
 const char *match_digest(const struct inventory_ids *ids, struct arena *a)
 {
-    uint64_t sum = 0;
+    uint64_t first = 0, second = 0;
     for (size_t i = 0; i < ids->len; i++) {
         uint64_t h = UINT64_C(0xcbf29ce484222325);
         for (const char *c = ids->items[i]; *c != '\0'; c++)
             h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-        sum += h;
+        first += mix(h);
+        second += mix(h + UINT64_C(0x9e3779b97f4a7c15));
     }
-    return arena_printf(a, "%016llx", (unsigned long long)sum);
+    return arena_printf(a, "%016llx%016llx", (unsigned long long)first, (unsigned long long)second);
 }
 
 int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
@@ -500,7 +511,8 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
         return 0;
     }
     int64_t n = (int64_t)ids->len;
-    out->ids_digest = match_digest(ids, a);
+    if (r == MODE_GPU_MEM)
+        out->ids_digest = match_digest(ids, a);
     out->shares = arena_new(a, struct match_share, 1);
     out->shares_len = 1;
     out->shares[0] = (struct match_share){.card = (size_t)first,
@@ -509,4 +521,21 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
     out->pod_gib = out->container_gib = out->shares[0].gib;
     out->container_percent = out->shares[0].percent;
     return 0;
+}
+
+const char *match_describe(const struct match_grant *g, struct arena *a)
+{
+    const char *text = "";
+    for (size_t i = 0; i < g->visible_len; i++)
+        text = arena_printf(a, "%s%scard %zu", text, i > 0 ? ", " : "", g->visible[i]);
+    if (g->whole)
+        return text;
+    text =
+        arena_printf(a, "%lld of the pod's %lld GiB and %lld percent", (long long)g->container_gib,
+                     (long long)g->pod_gib, (long long)g->container_percent);
+    for (size_t i = 0; i < g->shares_len; i++)
+        text = arena_printf(a, "%s, %lld GiB and %lld percent of card %zu", text,
+                            (long long)g->shares[i].gib, (long long)g->shares[i].percent,
+                            g->shares[i].card);
+    return text;
 }

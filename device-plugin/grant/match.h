@@ -30,6 +30,7 @@ struct match_listed {
     size_t containers_len;
     /* Filled by the caller. */
     const struct pod *pod; /* as the API server knows it; NULL: unknown */
+    const char *uid;       /* NULL: unknown */
     /* How many ordinary init containers, in order, got ids of the resource: the list omits them. */
     size_t init_given[MODE_RESOURCES];
     uint64_t arrival; /* sequence number of its arrival on this node; 0: unknown, sorts last */
@@ -88,7 +89,7 @@ struct match_grant {
     struct match_subject subject;
     bool whole;
     bool partial;               /* of an unknown pod: only what these ids tell */
-    const char *ids_digest;     /* if partial */
+    const char *ids_digest;     /* of its memory ids; NULL: the ids are of another resource */
     struct match_share *shares; /* shared modes: its cards */
     size_t shares_len;
     int64_t pod_gib, container_gib, container_percent;
@@ -113,3 +114,5 @@ int match_grant_ids(const struct gpu_inventory *inv, enum mode_resource r,
 int match_grant(const struct gpu_inventory *inv, enum mode_resource r,
                 const struct match_subject *s, const struct inventory_ids *ids, struct arena *a,
                 struct match_grant *out, struct error *err);
+/* What a container is told of its cards, to compare two grants for the same ids. In a. */
+const char *match_describe(const struct match_grant *g, struct arena *a);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* response - turns a grant into the container's environment, mounts and devices. Pure. */
+/* response - turns a grant into the container's environment, mounts and devices. Pure. What an
+ * isolation engine adds is in isolation/isolation.c. */
 #pragma once
 
 #include <stdbool.h>

@@ -148,15 +148,11 @@ static int check_library(const struct isolation_config *c, const struct gpu_inve
     return shares_check(c->library, c->shares, err);
 }
 
-/* "<pod uid>.<container>"; an unknown pod's folder is named by its ids, which no other container
- * holds. */
-static const char *folder_of(const struct match_grant *g, struct arena *a)
+/* Named by the container's memory ids, which no other container holds. Allocate may take one pod
+ * for another, so nothing that depends on whose they are is decided before the start. */
+static const char *folder_of(const char *ids_digest, struct arena *a)
 {
-    const struct pod *p = g->subject.pod;
-    if (p != NULL && p->uid != NULL && p->uid[0] != '\0' &&
-        strspn(p->uid, "0123456789abcdefABCDEF-") == strlen(p->uid))
-        return arena_printf(a, "%s.%zu", p->uid, g->subject.container);
-    return arena_printf(a, SHARES_UNKNOWN "%s.0", g->ids_digest);
+    return arena_printf(a, SHARES_UNKNOWN "%s.0", ids_digest);
 }
 
 static uint64_t context_bytes(const struct isolation_config *c, const struct gpu_card *card)
@@ -170,15 +166,13 @@ static uint64_t context_bytes(const struct isolation_config *c, const struct gpu
 static void dress_library(const struct isolation_config *c, const struct gpu_inventory *inv,
                           const struct match_grant *grant, struct arena *a, struct response *out)
 {
-    const struct pod *p = grant->subject.pod;
-    if (grant->container_gib == 0)
+    if (grant->ids_digest == NULL)
         return; /* for another resource */
     struct shares_plan *plan = arena_new(a, struct shares_plan, 1);
     plan->base = c->shares;
-    plan->folder = folder_of(grant, a);
-    plan->ns = p != NULL ? arena_strdup(a, p->ns) : "";
-    plan->pod = p != NULL ? arena_strdup(a, p->name) : "";
-    plan->container = p != NULL ? arena_strdup(a, match_container(&grant->subject)->name) : "";
+    plan->folder = folder_of(grant->ids_digest, a);
+    plan->apart = c->regions_apart;
+    plan->ns = plan->pod = plan->container = ""; /* and all of the cards' time: complete_library */
     for (size_t i = 0; i < grant->shares_len && i < LIMITS_CARDS; i++) {
         const struct gpu_card *card = &inv->cards[grant->shares[i].card];
         struct limits_card *l = &plan->limits.cards[plan->limits.len];
@@ -186,16 +180,18 @@ static void dress_library(const struct isolation_config *c, const struct gpu_inv
             continue; /* prepare_library rejects a plan that lacks a card */
         l->bytes = (uint64_t)grant->shares[i].gib << 30;
         l->context_bytes = context_bytes(c, card);
-        l->percent = grant->shares[i].percent > 0 && grant->shares[i].percent < INVENTORY_CORES
-                         ? (uint32_t)grant->shares[i].percent
-                         : INVENTORY_CORES;
+        l->percent = INVENTORY_CORES;
         plan->limits.len++;
     }
     plan->complete = plan->limits.len == grant->shares_len;
     out->share = plan;
     const char *dir = arena_printf(a, "%s/%s", c->shares, plan->folder);
     response_mount(out, a, SHARES_INSIDE, dir, true);
-    response_mount(out, a, SHARES_INSIDE "/region", arena_printf(a, "%s/region", dir), false);
+    response_mount(out, a, SHARES_INSIDE "/region",
+                   c->regions_apart
+                       ? arena_printf(a, "%s/" SHARES_REGIONS "/%s", c->shares, plan->folder)
+                       : arena_printf(a, "%s/region", dir),
+                   false);
     response_mount(out, a, SHARES_PRELOAD, arena_printf(a, "%s/ld.so.preload", c->shares), true);
 }
 
@@ -207,9 +203,12 @@ static int complete_library(const struct isolation_config *c, const struct match
     size_t percent = held->held[MODE_GPU_CORE].len;
     if (memory->len == 0)
         return 0;
-    return shares_complete(c->shares,
-                           arena_printf(a, SHARES_UNKNOWN "%s.0", match_digest(memory, a)), l->ns,
-                           l->name, held->name, percent < 100 ? (uint32_t)percent : 100, err);
+    struct shares_owner owner = {.folder = folder_of(match_digest(memory, a), a),
+                                 .uid = str_or_empty(l->uid),
+                                 .ns = l->ns,
+                                 .pod = l->name,
+                                 .container = held->name};
+    return shares_complete(c->shares, &owner, percent < 100 ? (uint32_t)percent : 100, err);
 }
 
 static int prepare_library(const struct isolation_config *c, const struct shares_plan *share,
@@ -231,7 +230,7 @@ static const struct isolation_engine none = {.name = "none",
 
 /* In order of preference. */
 static const struct isolation_engine engines[] = {
-    {.name = "mps", .modes = 1u << GPU_MODE_MPS, .check = check_mps, .dress = dress_mps},
+    {.name = ISOLATION_MPS, .modes = 1u << GPU_MODE_MPS, .check = check_mps, .dress = dress_mps},
     {.name = ISOLATION_KERNEL,
      .modes = 1u << GPU_MODE_CGPU,
      .check = isolation_kernel_check,

@@ -19,6 +19,7 @@
 #define ISOLATION_MPS_SHM "/dev/shm"
 #define ISOLATION_CGPU_DIR "/proc/cgpu_km"
 #define ISOLATION_LIBRARY "library"
+#define ISOLATION_MPS "mps"
 #define ISOLATION_KERNEL "kernel"
 
 struct isolation_config {
@@ -37,6 +38,7 @@ struct isolation_config {
     int64_t context_mib; /* what the driver takes per context; 0: not charged */
     /* the folder of containers' limits and regions, the same path here and on the host */
     const char *shares;
+    bool regions_apart; /* the file system of regions is there: regionfs */
 };
 
 struct isolation_engine {
@@ -52,8 +54,8 @@ struct isolation_engine {
      * NULL. */
     int (*prepare)(const struct isolation_config *c, const struct shares_plan *share,
                    struct error *err);
-    /* Right before the start of a container that was allocated before its pod was known, with all
-     * ids it holds. May be NULL. */
+    /* Right before a container starts, when it is known whose it is, with all ids it holds. May be
+     * NULL. */
     int (*complete)(const struct isolation_config *c, const struct match_listed *l,
                     const struct match_listed_container *held, struct arena *a, struct error *err);
     /* Right before a container of the pod starts. -1: it must not start. May be NULL. */

@@ -34,7 +34,7 @@ enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MAX_MS = 30 * 1000, END_MS = 1000 };
 struct mpsd {
     struct loop *loop;
     char *path, *pipe_dir, *log_dir;
-    char *env[3]; /* KEY=VALUE, NULL */
+    char *env[5]; /* KEY=VALUE, NULL */
     void (*changed)(void *arg);
     void *arg;
     bool wanted;
@@ -137,6 +137,9 @@ static char *pair(const char *key, const char *value)
 void mpsd_new(struct mpsd **out, struct loop *loop, const char *path, const char *pipe_dir,
               const char *log_dir, void (*changed)(void *arg), void *arg)
 {
+    /* Limits for all clients of the daemon: what a client's own environment says counts only below
+     * them. */
+    static const char *const limits[] = {NAME_ENV_MPS_MEM, NAME_ENV_MPS_THREADS};
     struct mpsd *m = mem_new(struct mpsd, 1);
     *m = (struct mpsd){
         .loop = loop,
@@ -148,6 +151,9 @@ void mpsd_new(struct mpsd **out, struct loop *loop, const char *path, const char
         .arg = arg,
         .pidfd = -1,
         .backoff_ms = BACKOFF_FIRST_MS};
+    for (size_t i = 0, at = 2; i < sizeof limits / sizeof limits[0]; i++)
+        if (getenv(limits[i]) != NULL)
+            m->env[at++] = pair(limits[i], getenv(limits[i]));
     *out = m;
 }
 
@@ -159,8 +165,8 @@ void mpsd_free(struct mpsd *m)
     free(m->path);
     free(m->pipe_dir);
     free(m->log_dir);
-    free(m->env[0]);
-    free(m->env[1]);
+    for (size_t i = 0; m->env[i] != NULL; i++)
+        free(m->env[i]);
     free(m);
 }
 

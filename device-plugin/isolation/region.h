@@ -12,7 +12,8 @@
  *     the fields that lie inside the stated size and leaves others alone. The first layout's sizes
  *     (REGION_FIRST_*) are the least that a row has;
  *   - what exists never changes its meaning. Should it have to, `version` rises and the file gets
- *     another name, so that both can be there; a program refuses a version that it does not know.
+ *     another name, so that both can be there; a program refuses a version that it does not know;
+ *   - nor does a file become larger than region_bytes(REGION_SLOTS, cards), where plugins cut it.
  *
  * There are no locks: a process may die between any two instructions without blocking others.
  */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A running container's mounts keep their inodes: files are replaced by rename, and each folder has
- * its own link to the library, so a newer plugin changes nothing under a running container. Regions
- * are read into a copy, never mapped: a container can truncate its file, and a mapping would then
- * crash this process. */
+ * its own link to the library, so a newer plugin changes nothing under a running container. */
 #include "device-plugin/isolation/shares.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,28 @@
 #include <unistd.h>
 
 #include "device-plugin/isolation/budget.h"
+#include "device-plugin/isolation/regionfs.h"
+#include "device-plugin/isolation/shares_region.h"
 #include "lib/base/statefile.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/base/str.h"
 
 enum { LIBRARY_BYTES_MAX = 16 << 20 };
+
+/* Folders are named by ids, so the sweep may find one that an Allocate is making again. */
+static pthread_mutex_t folders = PTHREAD_MUTEX_INITIALIZER;
 
 int shares_check(const char *library, const char *base, struct error *err)
 {
     struct stat st;
     if (stat(library, &st) < 0 || !S_ISREG(st.st_mode))
         return error_set(err, ERROR_UNAVAILABLE, "there is no library %s: install it", library);
-    if (mkdir(base, 0755) < 0 && errno != EEXIST)
+    /* Files that containers write are below it: nobody else on the node comes near. */
+    if ((mkdir(base, 0700) < 0 && errno != EEXIST) || stat(base, &st) < 0 ||
+        ((st.st_mode & 07777) != 0700 && chmod(base, 0700) < 0))
         return error_errno(err, errno, "%s", base);
     return 0;
 }
@@ -72,20 +79,55 @@ static bool read_limits(const char *dir, struct limits *out)
            limits_parse(strbuf_str(&text), text.len, out);
 }
 
-static int write_region(const char *dir, uint32_t cards, struct error *err)
+static int write_region(const char *dir, const char *name, uint32_t cards, struct error *err)
 {
-    char path[PATH_MAX];
     size_t n = region_bytes(REGION_SLOTS, cards);
     char *empty = calloc(1, n);
     if (empty == NULL)
         abort();
     region_format(empty, REGION_SLOTS, cards);
-    int result = statefile_write(dir, "region", empty, n, err);
+    int result = regionfs_put(dir, name, empty, n, err);
     free(empty);
-    /* Every user of the container may use its cards. */
-    if (result == 0 && str_format(path, sizeof path, "%s/region", dir) && chmod(path, 0666) < 0)
-        return error_errno(err, errno, "%s", path);
     return result;
+}
+
+/* Also what a crash left of one. */
+static void remove_region(const char *base, const char *folder)
+{
+    char path[PATH_MAX];
+    if (str_format(path, sizeof path, "%s/" SHARES_REGIONS "/%s", base, folder))
+        (void)unlink(path);
+    if (str_format(path, sizeof path, "%s/" SHARES_REGIONS "/%s.new", base, folder))
+        (void)unlink(path);
+}
+
+/* Beside the limits is the file that the region is mounted over, or the region itself. */
+static int put_region(const char *base, const char *folder, bool apart, uint32_t cards,
+                      struct error *err)
+{
+    char dir[PATH_MAX], regions[PATH_MAX];
+    if (!str_format(dir, sizeof dir, "%s/%s", base, folder) ||
+        !str_format(regions, sizeof regions, "%s/" SHARES_REGIONS, base))
+        return error_set(err, ERROR_INVALID, "%s: too long", base);
+    if (!apart) {
+        remove_region(base, folder); /* region_path would prefer it */
+        return write_region(dir, "region", cards, err);
+    }
+    if (mkdir(regions, 0700) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "%s", regions);
+    if (write_region(regions, folder, cards, err) < 0)
+        return -1;
+    return statefile_write(dir, "region", "", 0, err);
+}
+
+/* Where the container's region is. */
+static bool region_path(const char *base, const char *folder, char path[PATH_MAX])
+{
+    struct stat st;
+    if (str_format(path, PATH_MAX, "%s/" SHARES_REGIONS "/%s", base, folder) &&
+        lstat(path, &st) == 0)
+        return true;
+    return str_format(path, PATH_MAX, "%s/%s/region", base, folder);
 }
 
 static int link_library(const char *base, const char *dir, struct error *err)
@@ -98,37 +140,35 @@ static int link_library(const char *base, const char *dir, struct error *err)
     return link(from, to) == 0 ? 0 : error_errno(err, errno, "%s", to);
 }
 
-static int write_limits(const char *dir, const struct limits *l, const char *ns, const char *pod,
-                        const char *container, struct error *err)
+static int write_limits(const char *dir, const struct limits *l, const struct shares_owner *o,
+                        struct error *err)
 {
     char text[LIMITS_BYTES_MAX], owner[SHARES_TEXT];
     size_t n = limits_print(l, text, sizeof text);
-    if (!str_format(owner, sizeof owner, "%s %s %s", ns, pod, container))
+    if (!str_format(owner, sizeof owner, "%s %s %s %s", o->ns, o->pod, o->container, o->uid))
         owner[0] = '\0'; /* impossibly long names: the metrics get none */
-    if (statefile_write(dir, "limits", text, n, err) < 0)
+    if (keep_file(dir, "limits", text, n, err) < 0)
         return -1;
-    return statefile_write(dir, "owner", owner, strlen(owner), err);
+    return keep_file(dir, "owner", owner, strlen(owner), err);
 }
 
-int shares_complete(const char *base, const char *folder, const char *ns, const char *pod,
-                    const char *container, uint32_t percent, struct error *err)
+int shares_complete(const char *base, const struct shares_owner *owner, uint32_t percent,
+                    struct error *err)
 {
     char dir[PATH_MAX];
     struct limits l;
     struct stat st;
-    if (!str_format(dir, sizeof dir, "%s/%s", base, folder) || stat(dir, &st) < 0)
+    if (!str_format(dir, sizeof dir, "%s/%s", base, owner->folder) || stat(dir, &st) < 0)
         return 0;
     if (!read_limits(dir, &l))
         return error_set(err, ERROR_INVALID, "isolation of GPU time: %s/limits cannot be read",
                          dir);
     for (uint32_t i = 0; i < l.len; i++)
         l.cards[i].percent = percent > 0 && percent < 100 ? percent : 100;
-    return write_limits(dir, &l, ns, pod, container, err) < 0
-               ? error_wrap(err, "isolation of GPU time")
-               : 0;
+    return write_limits(dir, &l, owner, err) < 0 ? error_wrap(err, "isolation of GPU time") : 0;
 }
 
-int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err)
+static int prepare(const char *library, const struct shares_plan *plan, struct error *err)
 {
     char dir[PATH_MAX];
     if (!str_format(dir, sizeof dir, "%s/%s", plan->base, plan->folder))
@@ -137,58 +177,21 @@ int shares_prepare(const char *library, const struct shares_plan *plan, struct e
         return error_wrap(err, "isolation of GPU memory");
     if (mkdir(dir, 0755) < 0 && errno != EEXIST)
         return error_errno(err, errno, "isolation of GPU memory: %s", dir);
-    if (write_limits(dir, &plan->limits, plan->ns, plan->pod, plan->container, err) < 0 ||
-        write_region(dir, plan->limits.len, err) < 0 || link_library(plan->base, dir, err) < 0)
+    struct shares_owner owner = {
+        .uid = "", .ns = plan->ns, .pod = plan->pod, .container = plan->container};
+    if (write_limits(dir, &plan->limits, &owner, err) < 0 ||
+        put_region(plan->base, plan->folder, plan->apart, plan->limits.len, err) < 0 ||
+        link_library(plan->base, dir, err) < 0) /* renews the folder's time */
         return error_wrap(err, "isolation of GPU memory");
     return 0;
 }
 
-/* A copy of the file; NULL: not a region that we understand. */
-static void *copy_region(int fd, struct region *r)
+int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err)
 {
-    struct stat st;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-        st.st_size > REGION_BYTES_MAX)
-        return NULL;
-    size_t size = (size_t)st.st_size, len = 0;
-    char *copy = calloc(1, size);
-    if (copy == NULL)
-        abort();
-    for (ssize_t n; len < size && (n = pread(fd, copy + len, size - len, (off_t)len)) > 0;)
-        len += (size_t)n;
-    if (region_open(r, copy, len))
-        return copy;
-    free(copy);
-    return NULL;
-}
-
-/* Does a process hold the slot? */
-static bool is_held(int fd, uint32_t slot)
-{
-    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
-    return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
-}
-
-/* The sum over living processes: the word may include dead ones. */
-static int64_t used_mib(int fd, const struct region *r, uint32_t card)
-{
-    uint64_t bytes = 0;
-    if (region_used(r, card) == 0)
-        return 0;
-    for (uint32_t slot = 0; slot < r->slots; slot++) {
-        uint64_t held = region_held(r, slot, card);
-        if (held > 0 && held <= REGION_USED_MAX && is_held(fd, slot))
-            bytes += held;
-    }
-    return (int64_t)(bytes >> 20);
-}
-
-static int64_t processes_in(int fd, const struct region *r)
-{
-    int64_t n = 0;
-    for (uint32_t slot = 0; slot < r->slots; slot++)
-        n += atomic_load(&region_slot(r, slot)->owner) != 0 && is_held(fd, slot);
-    return n;
+    pthread_mutex_lock(&folders);
+    int result = prepare(library, plan, err);
+    pthread_mutex_unlock(&folders);
+    return result;
 }
 
 static int64_t bounded(uint64_t n)
@@ -203,18 +206,24 @@ static bool read_owner(const char *dir, struct strbuf *out)
            file_read(path, SHARES_TEXT, out, NULL) == 0;
 }
 
-/* "ns pod container" in place. */
-static void split_owner(char *text, const char **ns, const char **pod, const char **container)
+/* "ns pod container uid" in place. Returns the uid; "": not known, or an older plugin's. */
+static const char *split_owner(char *text, const char **ns, const char **pod,
+                               const char **container)
 {
     char *second = strchr(text, ' ');
     char *third = second != NULL ? strchr(second + 1, ' ') : NULL;
+    char *fourth = third != NULL ? strchr(third + 1, ' ') : NULL;
     *ns = *pod = *container = "";
     if (third == NULL)
-        return;
+        return "";
     *second = *third = '\0';
     *ns = text;
     *pod = second + 1;
     *container = third + 1;
+    if (fourth == NULL)
+        return "";
+    *fourth = '\0';
+    return fourth + 1;
 }
 
 /* Launches set and clear the flag: for an idle container it may be stale. */
@@ -225,38 +234,42 @@ static bool is_unmeasured(const struct region_card *c, uint64_t now_ns)
            !(at <= now_ns && now_ns - at < BUDGET_STALE_MS * UINT64_C(1000000));
 }
 
-static void read_folder(const char *base, const char *folder,
+static void read_card(const struct shares_region *r, struct shares_scan *l)
+{
+    const struct region_card *c = region_card(&r->region, l->card);
+    l->processes = r->processes;
+    l->used_mib = shares_region_used_mib(r, l->card);
+    l->peak_mib = bounded(c->peak >> 20);
+    l->denied = bounded(c->denied);
+    l->throttled_ms = bounded(c->throttled_ns / 1000000);
+    l->device_ms = bounded(c->measured_ns / 1000000);
+    l->unmeasured = l->limit->percent < 100 && is_unmeasured(c, (uint64_t)clock_mono_us() * 1000);
+}
+
+static void read_folder(const char *base, const char *folder, int64_t budget_us,
                         void (*report)(void *arg, const struct shares_scan *l), void *arg)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     struct limits limits;
-    struct region r;
+    struct shares_region r;
     AUTO_STRBUF owner;
     strbuf_init(&owner);
     if (!str_format(dir, sizeof dir, "%s/%s", base, folder) || !read_limits(dir, &limits) ||
-        !read_owner(dir, &owner) || !str_format(path, sizeof path, "%s/region", dir))
+        !read_owner(dir, &owner) || !region_path(base, folder, path))
         return;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    void *copy = fd >= 0 ? copy_region(fd, &r) : NULL;
-    char *names = strbuf_take(&owner);
+    AUTO_FREE char *names = strbuf_take(&owner);
     struct shares_scan l = {.folder = folder};
-    split_owner(names, &l.ns, &l.pod, &l.container);
-    l.processes = copy != NULL ? processes_in(fd, &r) : 0;
-    for (uint32_t i = 0; copy != NULL && i < limits.len && i < r.cards; i++) {
-        const struct region_card *c = region_card(&r, i);
+    l.uid = split_owner(names, &l.ns, &l.pod, &l.container);
+    l.broken = shares_region_read(&r, path, limits.len, budget_us);
+    l.changed = r.changed;
+    for (uint32_t i = 0; i < limits.len; i++) {
         l.card = i;
         l.limit = &limits.cards[i];
-        l.used_mib = used_mib(fd, &r, i);
-        l.peak_mib = bounded(c->peak >> 20);
-        l.denied = bounded(c->denied);
-        l.throttled_ms = bounded(c->throttled_ns / 1000000);
-        l.device_ms = bounded(c->measured_ns / 1000000);
-        l.unmeasured =
-            limits.cards[i].percent < 100 && is_unmeasured(c, (uint64_t)clock_mono_us() * 1000);
+        if (l.broken == NULL && i < r.region.cards)
+            read_card(&r, &l);
         report(arg, &l);
     }
-    free(names);
-    free(copy);
+    shares_region_free(&r);
 }
 
 static const char *next_folder(DIR *d)
@@ -267,13 +280,13 @@ static const char *next_folder(DIR *d)
     return NULL;
 }
 
-void shares_each(const char *base, void (*report)(void *arg, const struct shares_scan *l),
-                 void *arg)
+void shares_each(const char *base, int64_t budget_us,
+                 void (*report)(void *arg, const struct shares_scan *l), void *arg)
 {
     DIR *d = opendir(base);
     const char *name;
     for (size_t n = 0; n < SHARES_CONTAINERS_MAX && (name = next_folder(d)) != NULL; n++)
-        read_folder(base, name, report, arg);
+        read_folder(base, name, budget_us, report, arg);
     if (d != NULL)
         closedir(d);
 }
@@ -297,7 +310,7 @@ size_t shares_list(const char *base, struct arena *a, struct shares_folder **out
             !read_owner(dir, &owner))
             continue;
         f->name = arena_strdup(a, name);
-        split_owner(arena_strdup(a, strbuf_str(&owner)), &f->ns, &f->pod, &container);
+        f->uid = split_owner(arena_strdup(a, strbuf_str(&owner)), &f->ns, &f->pod, &container);
         n++;
     }
     if (d != NULL)
@@ -312,37 +325,11 @@ bool shares_is_of(const char *folder, const char *uid)
     return n > 0 && strncmp(folder, uid, n) == 0 && folder[n] == '.';
 }
 
-/* Writes to the file, which the container has mapped. If the container overwrites it, that affects
- * only itself. */
 bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
                     uint64_t now_ns)
 {
     char path[PATH_MAX];
-    struct region_header head;
-    struct region r;
-    struct stat st;
-    uint64_t measured[2];
-    if (!str_format(path, sizeof path, "%s/%s/region", base, folder))
-        return false;
-    AUTO_CLOSE int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > REGION_BYTES_MAX ||
-        pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
-        !region_open(&r, &head, (size_t)st.st_size) || card >= r.cards)
-        return false;
-    off_t row = (off_t)(r.card_offset + (size_t)card * r.card_size);
-    _Static_assert(offsetof(struct region_card, measured_at_ns) ==
-                       offsetof(struct region_card, measured_ns) + sizeof measured[0],
-                   "both in one write");
-    off_t at = row + (off_t)offsetof(struct region_card, measured_ns);
-    if (pread(fd, measured, sizeof measured, at) != (ssize_t)sizeof measured)
-        return false;
-    measured[0] += ns;
-    measured[1] = now_ns;
-    uint64_t check = budget_check(measured[0], measured[1]);
-    return pwrite(fd, measured, sizeof measured, at) == (ssize_t)sizeof measured &&
-           pwrite(fd, &check, sizeof check,
-                  row + (off_t)offsetof(struct region_card, measured_check)) ==
-               (ssize_t)sizeof check;
+    return region_path(base, folder, path) && shares_region_measure(path, card, ns, now_ns);
 }
 
 static bool is_old(const char *dir, int64_t keep_ms)
@@ -353,34 +340,70 @@ static bool is_old(const char *dir, int64_t keep_ms)
            ((int64_t)now.tv_sec - (int64_t)st.st_mtim.tv_sec) * 1000 >= keep_ms;
 }
 
-static bool remove_folder(const char *dir)
+static bool remove_folder(const char *base, const char *folder)
 {
     static const char *const names[] = {"limits", "limits.new", "owner",       "owner.new",
                                         "region", "region.new", SHARES_LIBRARY};
-    char path[PATH_MAX];
+    char path[PATH_MAX], dir[PATH_MAX];
+    if (!str_format(dir, sizeof dir, "%s/%s", base, folder))
+        return false;
+    remove_region(base, folder);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (str_format(path, sizeof path, "%s/%s", dir, names[i]))
             (void)unlink(path);
     return rmdir(dir) == 0;
 }
 
-size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, const char *uid),
-                    void *arg)
+size_t shares_sweep(const char *base, int64_t keep_ms,
+                    bool (*in_use)(void *arg, const struct shares_owner *o), void *arg)
 {
     DIR *d = opendir(base);
     size_t n = 0;
-    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+    for (const char *name; (name = next_folder(d)) != NULL;) {
         char uid[NAME_MAX + 1], dir[PATH_MAX];
-        const char *dot = strrchr(e->d_name, '.');
-        if (e->d_type != DT_DIR || dot == NULL || dot == e->d_name || e->d_name[0] == '.' ||
-            !str_format(uid, sizeof uid, "%.*s", (int)(dot - e->d_name), e->d_name) ||
-            !str_format(dir, sizeof dir, "%s/%s", base, e->d_name))
+        const char *dot = strrchr(name, '.');
+        AUTO_STRBUF owner;
+        strbuf_init(&owner);
+        if (dot == NULL || !str_format(uid, sizeof uid, "%.*s", (int)(dot - name), name) ||
+            !str_format(dir, sizeof dir, "%s/%s", base, name))
             continue;
-        bool unknown = str_starts(e->d_name, SHARES_UNKNOWN);
-        if (!alive(arg, uid) && is_old(dir, unknown ? SHARES_KEEP_UNKNOWN_MS : keep_ms))
-            n += remove_folder(dir);
+        (void)read_owner(dir, &owner);
+        char *names = strbuf_take(&owner);
+        struct shares_owner o = {.folder = name};
+        o.uid = split_owner(names, &o.ns, &o.pod, &o.container);
+        if (!str_starts(name, SHARES_UNKNOWN))
+            o.uid = uid;
+        /* Nobody's: its container never started, and its ids tell whether it still may. */
+        bool older = o.uid[0] == '\0' && o.ns[0] != '\0';
+        int64_t age_ms = older ? SHARES_KEEP_UNKNOWN_MS : keep_ms;
+        if (is_old(dir, age_ms) && !in_use(arg, &o)) {
+            pthread_mutex_lock(&folders);
+            n += is_old(dir, age_ms) && remove_folder(base, name);
+            pthread_mutex_unlock(&folders);
+        }
+        free(names);
     }
     if (d != NULL)
         closedir(d);
     return n;
+}
+
+/* A reboot empties the file system of regions, but the kubelet remembers what it mounts. */
+void shares_restore(const char *base)
+{
+    struct arena a;
+    struct shares_folder *list;
+    arena_init(&a, 0);
+    size_t len = shares_list(base, &a, &list);
+    for (size_t i = 0; i < len; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        struct error err = ERROR_INIT;
+        if (region_path(base, list[i].name, path) && lstat(path, &st) == 0 && st.st_size == 0 &&
+            S_ISREG(st.st_mode) &&
+            put_region(base, list[i].name, true, list[i].limits.len, &err) < 0)
+            log_error("a container's region cannot be made again", kv("folder", list[i].name),
+                      kv("error", err.text));
+    }
+    arena_deinit(&a);
 }

@@ -5,9 +5,13 @@
  * anything into its region, so its content is never used for other containers.
  *
  *     BASE/ld.so.preload                   names the library
- *     BASE/<pod uid>.<container>/          mounted read-only at SHARES_INSIDE:
+ *     BASE/unknown-<ids>.0/                mounted read-only at SHARES_INSIDE:
  *         libcosched-gpu.so  limits  owner
- *         region                           mounted over itself, writable
+ *         region                           empty; the region is mounted over it, writable
+ *     BASE/regions/unknown-<ids>.0         the region, in a file system of its own (regionfs)
+ *
+ * Without that file system, and in folders of older plugins, the region is in the folder, mounted
+ * over itself. Only looks bound it then: they cut what is too large.
  */
 #pragma once
 
@@ -22,16 +26,20 @@
 #define SHARES_INSIDE "/usr/local/cosched-gpu"
 #define SHARES_LIBRARY "libcosched-gpu.so"
 #define SHARES_PRELOAD "/etc/ld.so.preload"
-#define SHARES_UNKNOWN "unknown-" /* prefix of the folder of a container with an unknown pod */
+#define SHARES_REGIONS "regions"
+/* Prefix of a folder named by ids: when it is made, it is not known whose they are. Older plugins
+ * also made BASE/<pod uid>.<container>/. */
+#define SHARES_UNKNOWN "unknown-"
 #define SHARES_INSTALLED "/usr/local/lib/cosched/" SHARES_LIBRARY
 
 enum {
-    SHARES_TEXT = 320,               /* ns, name and container together fit */
-    SHARES_KEEP_MS = 10 * 60 * 1000, /* a folder of an unknown pod is kept this long */
+    SHARES_FOLDER_SIZE = 64,    /* of a folder's name */
+    SHARES_TEXT = 448,          /* ns, name, container and uid together fit */
+    SHARES_KEEP_MS = 60 * 1000, /* every folder is kept this long */
     SHARES_CONTAINERS_MAX = 1024,
 };
-/* The name of an unknown pod's folder does not tell when the pod is gone. Removed too early, it
- * would leave the container without limits and unable to restart. */
+/* A container that an older plugin started: the pod's uid is not known, and its cgroup cannot be
+ * asked. */
 #define SHARES_KEEP_UNKNOWN_MS (INT64_C(30) * 24 * 3600 * 1000)
 
 /* What must exist before a container starts. */
@@ -40,6 +48,7 @@ struct shares_plan {
     const char *ns, *pod, *container; /* "": unknown */
     struct limits limits;
     bool complete; /* every card of the container is in limits */
+    bool apart;    /* the region goes to SHARES_REGIONS, not into the folder */
 };
 
 /* Is the engine available? Does not block. */
@@ -48,15 +57,23 @@ int shares_check(const char *library, const char *base, struct error *err);
  * it. */
 int shares_prepare(const char *library, const struct shares_plan *plan, struct error *err);
 
-/* A container admitted before its pod was known has a folder named by its memory ids, and all of
- * the card's time. Writes its limits now that the pod is known. No such folder: its pod was known.
- * Call before the container starts. */
-int shares_complete(const char *base, const char *folder, const char *ns, const char *pod,
-                    const char *container, uint32_t percent, struct error *err);
+/* At the start: makes the regions again that a reboot has removed. */
+void shares_restore(const char *base);
+
+struct shares_owner {
+    const char *folder;
+    const char *uid;                  /* of its pod; "": not known */
+    const char *ns, *pod, *container; /* "": not known */
+};
+/* Writes whose folder it is and its part of the cards' time, of which it had all until now. No such
+ * folder: an older plugin made it, with a name of its own. Call before the container starts. */
+int shares_complete(const char *base, const struct shares_owner *owner, uint32_t percent,
+                    struct error *err);
 
 /* One card of one container, read from its region. */
 struct shares_scan {
     const char *folder, *ns, *pod, *container;
+    const char *uid; /* of the pod, as recorded when the container started; "": unknown */
     const struct limits_card *limit;
     uint32_t card;
     int64_t used_mib, peak_mib, denied, throttled_ms;
@@ -64,24 +81,28 @@ struct shares_scan {
     int64_t device_ms; /* of the card's time, as measured by the node */
     /* it launches without measured device time: launches are counted instead */
     bool unmeasured;
+    const char *broken; /* why the region cannot be read: no figures, no processes. NULL: it was */
+    bool changed; /* broken, and only on purpose: it was larger than we made it, or a program */
 };
-/* Every card of every container. Skips invalid folders. */
-void shares_each(const char *base, void (*report)(void *arg, const struct shares_scan *l),
-                 void *arg);
+/* Every card of every container. Skips invalid folders. budget_us: of each region, see
+ * shares_region. Not on the main loop: shares_worker. */
+void shares_each(const char *base, int64_t budget_us,
+                 void (*report)(void *arg, const struct shares_scan *l), void *arg);
 
 struct shares_folder {
     const char *name;
-    const char *ns, *pod; /* as recorded before the container started; "": unknown */
+    const char *uid, *ns, *pod; /* as recorded before the container started; "": unknown */
     struct limits limits;
 };
 /* Allocates in a; returns the number. */
 size_t shares_list(const char *base, struct arena *a, struct shares_folder **out);
 /* Is it a folder of the pod? */
 bool shares_is_of(const char *folder, const char *uid);
-/* Adds device time used by the container's processes, as of now (CLOCK_MONOTONIC); the library
- * corrects its budget by it. false: no region that we understand. */
+/* See shares_region_measure. */
 bool shares_measure(const char *base, const char *folder, uint32_t card, uint64_t ns,
                     uint64_t now_ns);
-/* Removes folders that are older than keep_ms and whose pods are not alive; returns how many. */
-size_t shares_sweep(const char *base, int64_t keep_ms, bool (*alive)(void *arg, const char *uid),
-                    void *arg);
+/* Removes folders that are older than keep_ms, if in_use returns false; returns how many. A folder
+ * that an older plugin made for a pod without recording its uid is also kept for
+ * SHARES_KEEP_UNKNOWN_MS. Safe beside shares_prepare of the same name. */
+size_t shares_sweep(const char *base, int64_t keep_ms,
+                    bool (*in_use)(void *arg, const struct shares_owner *o), void *arg);

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-#include "device-plugin/isolation/shares.h"
 #include "lib/base/metrics.h"
 #include "lib/base/str.h"
 
@@ -14,7 +13,7 @@ enum value { SHARE, USED, PEAK, DENIED, THROTTLED, DEVICE, UNMEASURED };
 struct row {
     struct metric metric; /* its argument is the row */
     enum value value;
-    const char *base;
+    struct shares_worker *worker;
 };
 
 struct reporting {
@@ -36,14 +35,14 @@ static void report(void *arg, const struct shares_scan *l)
                               [THROTTLED] = l->throttled_ms,
                               [DEVICE] = l->device_ms,
                               [UNMEASURED] = l->unmeasured};
-    if (l->pod[0] != '\0')
+    if (l->pod[0] != '\0' && l->broken == NULL)
         metrics_sample(t->out, labels, 4, values[t->value]);
 }
 
 static void collect(void *arg, struct metric_samples *out)
 {
     const struct row *row = arg;
-    shares_each(row->base, report, &(struct reporting){out, row->value});
+    shares_worker_each(row->worker, report, &(struct reporting){out, row->value});
 }
 
 #define ROW(what, kind, name, text)                                 \
@@ -68,10 +67,10 @@ static struct row rows[] = {
         "1: the driver does not measure its kernels, so launches are counted instead."),
 };
 
-void shares_metrics_init(const char *base)
+void shares_metrics_init(struct shares_worker *w)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        rows[i].base = base;
+        rows[i].worker = w;
         rows[i].metric.arg = &rows[i];
         metrics_register(&rows[i].metric);
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* shares_metrics - Prometheus metrics of containers limited by our library, read from their regions
- * at scrape time. */
+/* shares_metrics - Prometheus metrics of containers limited by our library, as the worker saw them
+ * last: a scrape reads no region. */
 #pragma once
 
-/* base must live as long as the metrics are served. */
-void shares_metrics_init(const char *base);
+#include "device-plugin/isolation/shares_worker.h"
+
+/* The worker must live as long as the metrics are served. */
+void shares_metrics_init(struct shares_worker *w);

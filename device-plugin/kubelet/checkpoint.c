@@ -6,8 +6,8 @@
  *                                 "DeviceIDs":{"-1":["id",…]},…}],…},…}
  *
  * The keys of DeviceIDs are NUMA nodes. The kubelet owns the file, so entries in an unknown form
- * are skipped. The checksum is not verified: it covers Go's printed form of the structs. The
- * entries are only compared with what the plugin knows.
+ * are skipped and, if they name our resources, counted. The checksum is not verified: it covers
+ * Go's printed form of the structs. The entries are only compared with what the plugin knows.
  */
 #include "device-plugin/kubelet/checkpoint.h"
 
@@ -39,6 +39,13 @@ static bool read_entry(json *j, struct arena *a, struct checkpoint_entry *out)
     return out->ids.len > 0;
 }
 
+static bool is_ours(json *j)
+{
+    const char *resource = json_get_str(j, "ResourceName");
+    enum mode_resource ignored;
+    return resource != NULL && mode_resource_parse(resource, &ignored);
+}
+
 int checkpoint_decode(const char *text, size_t n, struct arena *a, struct checkpoint *out,
                       struct error *err)
 {
@@ -53,6 +60,8 @@ int checkpoint_decode(const char *text, size_t n, struct arena *a, struct checkp
     for (struct json_iter it = json_iter(entries); json_next(&it);)
         if (read_entry(it.value, a, &out->items[out->len]))
             out->len++;
+        else
+            out->unread += is_ours(it.value);
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct checkpoint_entry {
 struct checkpoint {
     struct checkpoint_entry *items;
     size_t len;
+    size_t unread; /* entries of our resources in an unknown form: somebody holds something */
 };
 
 /* Entries of our resources; the strings live in a. A missing file yields no entries. */

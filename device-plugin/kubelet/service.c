@@ -5,7 +5,8 @@
  *   GetPreferredAllocation   identify the waiting container (pod resources) → its grant → ids on
  *                            the granted cards
  *   Allocate                 the same, then check the ids against the grant → environment
- *   PreStartContainer        identify the holder of the ids → correct its grant → "assigned"
+ *   PreStartContainer        identify the holder of the ids → its answer was not another's → its
+ *                            limits → correct its grant → "assigned"
  *
  * service_identify finds the container; service_reconcile compares grants with the kubelet's
  * allocations. A refusal rejects the pod for good (the kubelet's rule), so its text addresses the
@@ -61,16 +62,19 @@ const struct grant *service_promised(const struct service *s, const struct podca
 
 /* ---- the pods: called by the cache, on the loop ---- */
 
-/* A running pod whose grant is not "assigned": its start was not announced to us, could not be
- * verified, or the write was lost. */
+/* Compares a running pod whose grant is not "assigned" (its start was not announced to us, could
+ * not be verified, or the write was lost), and one whose annotations do not say its grant kept here
+ * (the write was lost, or an older one came through after it). */
 static void on_put(void *arg, const struct podcache_pod *p)
 {
     struct service *s = arg;
-    if (p->pod->phase != POD_RUNNING ||
-        !str_eq(labels_get(&p->pod->annotations, NAME_ANN_ASSIGNED), "false"))
-        return;
     pthread_mutex_lock(&s->pods->lock);
-    s->owed = true;
+    const struct grant *here = given_grant(&s->given, p->pod->uid);
+    s->owed = s->owed ||
+              (p->pod->phase == POD_RUNNING &&
+               str_eq(labels_get(&p->pod->annotations, NAME_ANN_ASSIGNED), "false")) ||
+              (here != NULL &&
+               !(card_usage_covers(&p->grant, here) && card_usage_covers(here, &p->grant)));
     pthread_mutex_unlock(&s->pods->lock);
 }
 
@@ -329,6 +333,8 @@ static int grant_known(struct request *q, const struct inventory_ids *ids,
         match_grant(&s->inventory, r, &q->subject, ids, &q->arena, grant, err) < 0)
         return -1;
     given_note(&s->given, &q->subject, r);
+    given_answered(&s->given, r, match_digest(ids, &q->arena), &q->subject,
+                   match_describe(grant, &q->arena));
     if (service_announce(s, q->subject.pod, &q->arena) != ANNOUNCED)
         service_owe(s);
     return 0;
@@ -352,6 +358,7 @@ static int grant_unknown_pod(struct request *q, const struct inventory_ids *ids,
                 "fit beside what others were promised",
                 mode_resource_name(r), s->inventory.cards[at].index);
     }
+    given_answered(&s->given, r, match_digest(ids, &q->arena), NULL, NULL);
     service_owe(s);
     return 0;
 }

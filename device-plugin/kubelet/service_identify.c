@@ -10,6 +10,11 @@
  *                                later): it gets a card that has capacity beside all known grants,
  *                                or is refused; its annotation is corrected once the pod is known
  *
+ * The webhook and the scheduler may not have seen the pod, so its request is judged here: what the
+ * contract forbids is refused, with or without a grant. Compute without memory, for one, would have
+ * a card and nothing that limits it. Of an unknown pod only the ids tell; service_verify judges it
+ * again when it holds all of them.
+ *
  * The kubelet does nothing between a container's GetPreferredAllocation and its Allocate, and gives
  * the preferred ids to no other container. So an Allocate with exactly those ids right afterwards
  * is for the same container, and the rate-limited pod resources list is needed once, not twice.
@@ -21,6 +26,8 @@
 #include "device-plugin/kubelet/service_internal.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/gpu_request.h"
+#include "lib/model/names.h"
 
 void service_request_init(struct request *q, void *endpoint)
 {
@@ -224,9 +231,13 @@ int service_settle_grant(struct request *q, struct error *err)
     struct service *s = q->service;
     const struct pod *p = q->subject.pod;
     struct grant said, made;
+    struct gpu_request asked;
     struct card_usage room;
     if (mode_resource_is_whole(q->endpoint->resource))
         return 0;
+    gpu_request_read(p, &q->arena, &asked, NULL);
+    if (asked.illegal != NULL)
+        return error_set(err, ERROR_UNSUPPORTED, "pod %s: %s", p->key, asked.illegal);
     q->subject.grant = given_grant(&s->given, p->uid);
     if (q->subject.grant != NULL)
         return 0;
@@ -275,6 +286,10 @@ int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CA
     const struct gpu_inventory *inv = &q->service->inventory;
     struct card_usage room;
     size_t at = 0;
+    if (r == MODE_GPU_CORE && count % GPU_REQUEST_PERCENT_STEP != 0)
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "a pod that is not known here: %s: %zu is not a multiple of %d",
+                         NAME_RES_GPU_CORE, count, GPU_REQUEST_PERCENT_STEP);
     count_capacity(q, NULL, &room);
     if (mode_resource_is_whole(r)) {
         for (size_t i = 0; i < inv->cards_len; i++)

@@ -81,7 +81,8 @@ int service_identify_lock(struct request *q, size_t count, struct error *err);
 void service_note_preferred(struct request *q, const struct inventory_ids *ids);
 /* True: these ids were just preferred; the lock is held and q->subject is valid under it. */
 bool service_identify_preferred(struct request *q, const struct inventory_ids *ids);
-/* Under the lock. Ensures that the subject has a grant. Shares only. */
+/* Under the lock. Ensures that the contract allows the subject's request, and that it has a grant.
+ * Shares only. */
 int service_settle_grant(struct request *q, struct error *err);
 /* How a pod's annotations compare with its grant kept here. */
 enum announced {
@@ -95,6 +96,6 @@ enum announced service_announce(struct service *s, const struct pod *p, struct a
 /* Under the lock: the cards (by position) on which an unknown pod may take count ids. */
 int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CARDS_MAX],
                               struct error *err);
-/* PreStartContainer: finds the holder of these ids, corrects its grant if it differs, and reports
- * the start. -1: the container must not start. */
+/* PreStartContainer: finds the holder of these ids, writes its limits, corrects its grant if it
+ * differs, and reports the start. -1: the container must not start. */
 int service_verify(struct request *q, const struct inventory_ids *ids, struct error *err);

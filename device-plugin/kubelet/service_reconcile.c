@@ -168,15 +168,21 @@ bool service_owes(struct service *s)
 
 /* ---- before a container starts ---- */
 
-/* A container's memory and compute must be on one card, or nothing limits it there. */
-static int check_one_card(const struct service *s, const struct match_listed *l,
-                          const char *container, struct error *err)
+/* A container with compute must have memory on the same card, or nothing limits it there. */
+static int check_limited(const struct service *s, const struct match_listed *l,
+                         const char *container, struct error *err)
 {
     for (size_t i = 0; i < l->containers_len; i++) {
         const struct inventory_ids *memory = &l->containers[i].held[MODE_GPU_MEM],
                                    *compute = &l->containers[i].held[MODE_GPU_CORE];
-        if (!str_eq(l->containers[i].name, container) || memory->len == 0 || compute->len == 0)
+        if (!str_eq(l->containers[i].name, container) || compute->len == 0)
             continue;
+        if (memory->len == 0)
+            return error_set(
+                err, ERROR_UNSUPPORTED,
+                "pod %s, container %s: %zu percent of a card without memory of it; write %s in GiB "
+                "beside it",
+                l->key, container, compute->len, NAME_RES_GPU_MEM);
         int32_t at = inventory_find(&s->inventory, MODE_GPU_MEM, memory->items[0]),
                 other = inventory_find(&s->inventory, MODE_GPU_CORE, compute->items[0]);
         if (at >= 0 && other >= 0 && at != other)
@@ -198,12 +204,117 @@ static int complete(const struct service *s, const struct match_listed *l, const
     return 0;
 }
 
-/* Under the lock. Finds an ordinary init container, which no list has, by the checkpoint. */
-static const struct podcache_pod *initial(struct request *q, const struct checkpoint *c,
-                                          const struct inventory_ids *ids)
+/* The container that holds the ids. */
+struct holder {
+    struct match_listed *pod; /* NULL: not known */
+    bool listed;              /* pod has all of its containers */
+    const char *container;
+    const char *uid;                /* by the checkpoint; NULL: it has no entry */
+    const struct podcache_pod *its; /* under the lock; NULL: the pod is not cached */
+    struct error why;               /* not known */
+};
+
+/* Does the kubelet run the pod under this uid? */
+static bool is_run_as(const struct pod *p, const char *uid)
 {
-    const struct checkpoint_entry *e = checkpoint_find(c, q->endpoint->resource, ids);
-    return e != NULL ? podcache_find_uid(q->service->pods, e->uid) : NULL;
+    return str_eq(p->uid, uid) || str_eq(pod_mirrored_uid(p), uid);
+}
+
+/* Under the lock. The entry's container with all its ids. */
+static struct match_listed *recorded(struct request *q, const struct checkpoint *c,
+                                     const struct checkpoint_entry *e, const struct pod *p)
+{
+    struct match_listed *l = arena_new(&q->arena, struct match_listed, 1);
+    l->ns = arena_strdup(&q->arena, p->ns);
+    l->name = arena_strdup(&q->arena, p->name);
+    l->key = arena_strdup(&q->arena, p->key);
+    l->containers = arena_new(&q->arena, struct match_listed_container, 1);
+    l->containers_len = 1;
+    l->containers[0].name = e->container;
+    for (size_t i = 0; i < c->len; i++)
+        if (str_eq(c->items[i].uid, e->uid) && str_eq(c->items[i].container, e->container))
+            l->containers[0].held[c->items[i].resource] = c->items[i].ids;
+    return l;
+}
+
+/* The list names it; ordinary init containers, which no list has, are in the checkpoint. Takes the
+ * lock. */
+static void find_holder_lock(struct request *q, const struct inventory_ids *ids, struct holder *h)
+{
+    struct service *s = q->service;
+    enum mode_resource r = q->endpoint->resource;
+    const struct match_listed *listed = NULL;
+    struct checkpoint c = {0};
+    struct error unread = ERROR_INIT;
+    *h = (struct holder){.container = "", .why = ERROR_INIT};
+    if (podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &h->why) == 0)
+        (void)match_holder(&q->listing, r, ids, &listed, &h->container, &h->why);
+    if (s->checkpoint != NULL)
+        (void)checkpoint_read(s->checkpoint, &q->arena, &c, &unread);
+    const struct checkpoint_entry *e = checkpoint_find(&c, r, ids);
+    h->uid = e != NULL ? e->uid : NULL;
+    pthread_mutex_lock(&s->pods->lock);
+    h->listed = listed != NULL;
+    if (listed != NULL) {
+        h->pod = &q->listing.pods[listed - q->listing.pods];
+        h->its = podcache_find(s->pods, listed->key);
+    } else if (e != NULL) {
+        h->its = podcache_find_uid(s->pods, e->uid);
+        h->pod = h->its != NULL ? recorded(q, &c, e, h->its->pod) : NULL;
+        h->container = e->container;
+    }
+    /* Perhaps the cache has an older pod of the same name. */
+    if (h->its != NULL && (!is_live(h->its->pod) || (e != NULL && !is_run_as(h->its->pod, e->uid))))
+        h->its = NULL;
+    if (h->pod != NULL)
+        h->pod->uid = h->uid != NULL ? h->uid : h->its != NULL ? h->its->pod->uid : NULL;
+}
+
+/* Were the ids answered for another container, and if so, would the holder have been told the same?
+ * What Allocate said cannot be taken back. If only the card differs, the comparison that is owed
+ * then corrects the holder's grant, and the kubelet's next try succeeds. */
+static int check_answer(struct request *q, const struct holder *h, const struct inventory_ids *ids,
+                        struct error *err)
+{
+    struct service *s = q->service;
+    enum mode_resource r = q->endpoint->resource;
+    const struct given_answer *said = given_answer(&s->given, r, match_digest(ids, &q->arena));
+    struct match_subject subject;
+    struct match_grant due;
+    if (said == NULL || (h->its == NULL && (h->uid != NULL ? str_eq(h->uid, said->uid)
+                                                           : str_eq(h->pod->key, said->key))))
+        return 0;
+    const char *who = arena_printf(
+        &q->arena,
+        "pod %s, container %s: its ids were chosen for pod %s, which the kubelet listed as waiting",
+        h->pod->key, h->container, said->key);
+    if (h->its == NULL || !match_named(h->its->pod, h->container, &subject))
+        return error_set(err, ERROR_UNAVAILABLE, "%s; what it was promised is not known yet", who);
+    if (str_eq(said->uid, subject.pod->uid) && said->container == subject.container)
+        return 0;
+    service_owe(s);
+    subject.grant = given_grant(&s->given, subject.pod->uid);
+    if (match_grant(&s->inventory, r, &subject, ids, &q->arena, &due, err) < 0)
+        return error_wrap(err, "%s", who);
+    const char *ought = match_describe(&due, &q->arena);
+    if (str_eq(ought, said->said))
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "%s: it was told %s, and should have been told %s. "
+                     "Delete the pod",
+                     who, said->said, ought);
+}
+
+static int check_start(struct request *q, const struct holder *h, const struct inventory_ids *ids,
+                       struct error *err)
+{
+    if (h->pod == NULL)
+        return error_set(err, ERROR_UNAVAILABLE, "whose container starts is not known: %s",
+                         h->why.text);
+    if (check_limited(q->service, h->pod, h->container, err) < 0 ||
+        check_answer(q, h, ids, err) < 0)
+        return -1;
+    return complete(q->service, h->pod, h->container, &q->arena, err);
 }
 
 /* For engines that can act only at the start. */
@@ -248,46 +359,28 @@ void service_keep(struct service *s)
     arena_deinit(&a);
 }
 
-/* The final check; Allocate has already decided. A container whose pod is not known may start: it
- * has the card of its ids. */
+/* The final check; Allocate has already decided. A container starts only if it is known whose it
+ * is. The kubelet repeats a start that was refused. */
 int service_verify(struct request *q, const struct inventory_ids *ids, struct error *err)
 {
     struct service *s = q->service;
-    const struct match_listed *holder = NULL;
-    const char *container = "";
-    struct checkpoint c = {0};
-    struct error why = ERROR_INIT;
-    int result = podresources_list(s->podresources, SERVICE_LIST_MS, &q->arena, &q->listing, &why);
+    struct holder h;
+    find_holder_lock(q, ids, &h);
+    const struct pod *p = h.its != NULL ? h.its->pod : NULL;
+    int result = check_start(q, &h, ids, err);
     if (result == 0)
-        result = match_holder(&q->listing, q->endpoint->resource, ids, &holder, &container, &why);
-    if (result < 0 && s->checkpoint != NULL) {
-        struct error unread = ERROR_INIT;
-        (void)checkpoint_read(s->checkpoint, &q->arena, &c, &unread);
-    }
-    pthread_mutex_lock(&s->pods->lock);
-    const struct podcache_pod *its =
-        holder != NULL ? podcache_find(s->pods, holder->key) : initial(q, &c, ids);
-    if (its != NULL && !is_live(its->pod))
-        its = NULL; /* perhaps an older pod of the same name */
-    const struct pod *p = its != NULL ? its->pod : NULL;
-    result = holder != NULL ? check_one_card(s, holder, container, err) : 0;
-    if (result == 0 && holder != NULL)
-        result = complete(s, holder, container, &q->arena, err);
-    if (result == 0)
-        result = start_held(s, its, err);
+        result = start_held(s, h.its, err);
     if (result < 0 && s->hooks.refused != NULL)
         s->hooks.refused(s->hooks.arg, p, err->text);
-    if (result == 0 && p != NULL && holder != NULL && gpu_mode_is_shared(s->mode) &&
-        correct(s, its, holder, &q->arena) != ANNOUNCED)
+    if (result == 0)
+        given_started(&s->given, q->endpoint->resource, match_digest(ids, &q->arena));
+    if (result == 0 && p != NULL && h.listed && gpu_mode_is_shared(s->mode) &&
+        correct(s, h.its, h.pod, &q->arena) != ANNOUNCED)
         service_owe(s);
-    if (result == 0 && (p != NULL || holder != NULL) && s->hooks.starting != NULL)
-        s->hooks.starting(s->hooks.arg, p != NULL ? p->ns : holder->ns,
-                          p != NULL ? p->name : holder->name, p,
+    if (result == 0 && s->hooks.starting != NULL)
+        s->hooks.starting(s->hooks.arg, h.pod->ns, h.pod->name, p,
                           p != NULL && given_grant(&s->given, p->uid) != NULL);
     pthread_mutex_unlock(&s->pods->lock);
-    if (p == NULL && holder == NULL)
-        log_warn("container starts unverified",
-                 kv("resource", mode_resource_name(q->endpoint->resource)), kv("error", why.text));
     return result;
 }
 

@@ -157,7 +157,7 @@ static void on_message(void *arg, void *msg)
     } else {
         monitor_message(h->monitor, l);
     }
-    scan_letter_free(l);
+    scan_message_free(l);
 }
 
 int hardware_start(struct hardware **out, struct loop *loop, const struct hardware_options *o,
@@ -181,7 +181,8 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
                                    .hold_ms = o->recovery_hold_ms,
                                    .cpu_manager_state = h->cpu_manager_state,
                                    .hooks = *hooks};
-    h->monitor = monitor_new(&watch);
+    if (monitor_new(&h->monitor, &watch, err) < 0)
+        return -1;
     struct scan_config scan = {
         .type = backends[o->backend],
         .backend = {.nvml_library = o->nvml_library, .sysfs = o->sysfs, .sim_file = o->sim_file},
@@ -189,7 +190,7 @@ int hardware_start(struct hardware **out, struct loop *loop, const struct hardwa
         .interval_ms = o->scan_interval_ms,
         /* So that waiting for events does not look like a hanging driver. */
         .slice_ms = num_min(SCAN_SLICE_MS, o->scan_deadline_ms / 2)};
-    if (mailbox_new(&h->messages, loop, MAILBOX, on_message, scan_letter_free, h, err) < 0)
+    if (mailbox_new(&h->messages, loop, MAILBOX, on_message, scan_message_free, h, err) < 0)
         return -1;
     scan.mailbox = h->messages;
     if (scan_start(&h->scan, &scan, err) < 0)
@@ -214,7 +215,7 @@ bool hardware_stop(struct hardware *h)
         h->scan = NULL;
     else if (!scan_is_listening(h->scan))
         log_warn("the card backend did not return and is left behind");
-    return clean;
+    return monitor_stop(h->monitor) && clean;
 }
 
 void hardware_free(struct hardware *h)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 
 #include "device-plugin/cpu/cpumanager.h"
+#include "device-plugin/isolation/isolation.h"
+#include "device-plugin/isolation/shares_worker.h"
 #include "device-plugin/cards/health_store.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -254,10 +256,11 @@ void monitor_watch(struct monitor *m, struct scan *s)
         loop_timer_cancel(m->config.loop, &m->watchdog);
 }
 
-void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined)
+void monitor_mode(struct monitor *m, enum gpu_mode mode, const char *engine)
 {
     m->mode = mode;
-    m->confined = confined;
+    m->confined = engine != NULL && str_eq(engine, ISOLATION_LIBRARY);
+    m->limited = m->confined || (engine != NULL && str_eq(engine, ISOLATION_MPS));
     monitor_time_wanted(m);
 }
 
@@ -274,9 +277,10 @@ void monitor_offered(struct monitor *m, enum mode_resource r, const struct inven
     pthread_mutex_unlock(&m->lock);
 }
 
-struct monitor *monitor_new(const struct monitor_config *c)
+int monitor_new(struct monitor **out, const struct monitor_config *c, struct error *err)
 {
     struct monitor *m = mem_new(struct monitor, 1);
+    *out = m;
     m->config = *c;
     health_init(&m->health, c->hold_ms);
     if (c->hooks.state_dir != NULL)
@@ -287,14 +291,17 @@ struct monitor *monitor_new(const struct monitor_config *c)
         m->contexts = context_probe_new(c->hooks.program, c->hooks.cuda_library, c->hooks.contexts);
     monitor_pods_init(m);
     monitor_metrics_init(m);
-    return m;
+    return monitor_audit_init(m, err);
 }
 
 void monitor_free(struct monitor *m)
 {
     if (m == NULL)
         return;
+    (void)monitor_stop(m);
     loop_timer_cancel(m->config.loop, &m->watchdog);
+    mailbox_free(m->looks);
+    shares_worker_free(m->worker);
     monitor_pods_free(m);
     context_probe_free(m->contexts);
     arena_deinit(&m->arena);

@@ -34,7 +34,7 @@ struct monitor_hooks {
     /* measured context size of each card; NULL: not measured */
     _Atomic int32_t *contexts;
     const char *state_dir; /* where unhealthy cards are recorded; NULL: nowhere. Borrowed. */
-    /* our library's container folders, swept here; NULL: none. Borrowed. */
+    /* our library's container folders; NULL: none. Borrowed. */
     const char *shares;
 };
 
@@ -49,14 +49,18 @@ struct monitor_config {
 
 struct monitor;
 
-struct monitor *monitor_new(const struct monitor_config *c);
-/* After the metrics are no longer served. */
+int monitor_new(struct monitor **out, const struct monitor_config *c, struct error *err);
+/* Ends the work on containers' files. false: it does not end, and nothing may be freed. */
+bool monitor_stop(struct monitor *m);
+/* After monitor_stop, when the metrics are no longer served. */
 void monitor_free(struct monitor *m);
 /* The scan whose calls are watched; NULL: none any more. */
 void monitor_watch(struct monitor *m, struct scan *s);
 /* Any message but SCAN_FATAL. Borrowed. */
 void monitor_message(struct monitor *m, const struct scan_message *l);
-/* The node's mode, and whether our own library is its engine. */
-void monitor_mode(struct monitor *m, enum gpu_mode mode, bool confined);
+/* The node's mode, and the name of its isolation engine; NULL: none. */
+void monitor_mode(struct monitor *m, enum gpu_mode mode, const char *engine);
 /* The devices offered to the kubelet for the resource. */
 void monitor_offered(struct monitor *m, enum mode_resource r, const struct inventory_devices *d);
+/* For tests: until the work on containers' files that was asked for is done. */
+void monitor_settle(struct monitor *m);

@@ -16,6 +16,7 @@
 enum { MONITOR_XIDS_MAX = 128 };
 
 struct shares_folder;
+struct shares_worker;
 
 struct monitor_pod {
     const struct pod *pod; /* this and the grant belong to the cache */
@@ -25,13 +26,17 @@ struct monitor_pod {
     bool looked;              /* usage is known */
     struct usage usage;
     struct monitor_audit {
-        bool known;         /* its containers have our library */
-        int64_t confined;   /* live processes with the library */
-        int64_t beyond_mib; /* memory of its containers beyond their limits now */
-        char beyond[256];   /* text about the worst of them */
+        bool known;                         /* its containers have our library */
+        int64_t confined;                   /* live processes with the library */
+        int64_t loose_now;                  /* processes without it, at the last look */
+        int64_t context_mib[GPU_CARDS_MAX]; /* charged for each context */
+        int64_t beyond_mib;                 /* memory beyond its share now */
+        char beyond[256];                   /* text about the worst of it */
+        bool changed;                       /* that its container did on purpose */
+        char broken[256];                   /* text about a region that does not count; "": none */
         /* After several findings: processes without the library, and memory beyond the limits. */
         int64_t loose, over_mib;
-        int looks; /* consecutive findings */
+        int64_t looks; /* consecutive findings */
         bool told;
         bool unmeasured; /* one of its containers' time, now */
         int blind_looks;
@@ -48,7 +53,11 @@ struct monitor {
     struct monitor_config config;
     struct scan *scan;
     enum gpu_mode mode;
-    bool confined;                  /* our own library is the active engine */
+    bool confined;                /* our own library is the active engine */
+    bool limited;                 /* the active engine cannot hold every process to its share */
+    struct shares_worker *worker; /* NULL: none */
+    struct mailbox *looks;        /* from the worker */
+    bool worker_ended;
     struct context_probe *contexts; /* NULL: none */
     struct loop_timer watchdog;
     bool hung;
@@ -71,22 +80,21 @@ struct monitor {
 
 /* Updates the pods' usage, with Events about pods that exceed their request. */
 void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t now_ms);
-/* Under the lock, after the usage is known: reports pods that bypass the library and containers
- * whose time is not measured, with Events. */
-void monitor_audit_scan(struct monitor *m, const struct scan_message *l, bool processes_known);
+/* Under the lock, after the usage is known: reports pods that have more than their share and
+ * containers whose time is not measured, with Events. */
+void monitor_audit_scan(struct monitor *m, const struct scan_message *l);
+int monitor_audit_init(struct monitor *m, struct error *err);
 /* Writes device time into the regions. */
 void monitor_time_scan(struct monitor *m, const struct scan_message *l);
 /* Tells the scan whether to measure device time. */
 void monitor_time_wanted(struct monitor *m);
 /* The card's index, or BACKEND_NO_CARD. */
 int32_t monitor_card_of(const struct monitor *m, const unsigned char uuid[16]);
-/* The pod the folder was made for, from the node's own record (ns and pod: its owner); NULL:
- * unknown. */
-struct monitor_pod *monitor_pod_of(const struct monitor *m, const char *folder, const char *ns,
-                                   const char *pod);
-/* Does the process run in the container with this folder? A process whose mounts do not tell is
- * assigned to its pod's container, if there is one. Its mounts are not trusted to name another
- * pod's folder. */
+/* The pod the folder was made for, from the node's own record; NULL: unknown. By its uid, so that
+ * a pod is not taken for an earlier one of its name; older plugins recorded the name alone. */
+struct monitor_pod *monitor_pod_of(const struct monitor *m, const struct shares_folder *f);
+/* Does the process run in the container with this folder? Its cgroup names the pod. Its mounts may
+ * only choose among the pod's containers: a process that names none of them counts for each. */
 bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
                    const struct shares_folder *list, size_t len, size_t at);
 void monitor_pods_init(struct monitor *m);

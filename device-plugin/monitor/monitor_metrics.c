@@ -196,9 +196,8 @@ static struct row rows[] = {
          "Processes of each pod on its cards."),
     PODS("cosched_device_plugin_pod_loose_processes", USE_LOOSE,
          "Processes of each pod on its cards that got past the isolation library."),
-    PODS(
-        "cosched_device_plugin_pod_over_mib", USE_OVER,
-        "GPU memory that the driver counts for each pod's containers beyond what the isolation library lets them have."),
+    PODS("cosched_device_plugin_pod_over_mib", USE_OVER,
+         "GPU memory that the driver counts for each pod beyond its share."),
     {.metric = {METRIC_GAUGE, "cosched_device_plugin_outside_used_mib",
                 "GPU memory of processes that belong to no pod with a GPU.",
                 .collect = collect_outside}},

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "device-plugin/isolation/shares.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
@@ -111,23 +110,6 @@ static void tell(const struct monitor *m, const struct monitor_pod *p, enum usag
                               change == USAGE_OVER ? "GpuShareExceeded" : "GpuShareKept", text);
 }
 
-static bool has_uid(void *arg, const char *uid)
-{
-    const struct monitor *m = arg;
-    return find(m, uid) < m->pods.len;
-}
-
-/* Only after all pods are known: removing a folder too early would leave a container without its
- * limits. */
-static void sweep(struct monitor *m)
-{
-    if (m->config.hooks.shares == NULL || !m->pods_listed)
-        return;
-    size_t n = shares_sweep(m->config.hooks.shares, SHARES_KEEP_MS, has_uid, m);
-    if (n > 0)
-        log_info("folders of containers that have gone were removed", kv("folders", n));
-}
-
 void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t now_ms)
 {
     bool known = false;
@@ -153,7 +135,6 @@ void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t 
     usage_sum(l->processes, l->processes_len, NULL, &all_mib, &all);
     m->outside_mib = num_sub_sat(all_mib, in_pods_mib);
     m->outside_processes = all - in_pods;
-    monitor_audit_scan(m, l, known);
+    monitor_audit_scan(m, l);
     pthread_mutex_unlock(&m->lock);
-    sweep(m);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* monitor_time - writes the device time that the driver measured per process into the regions of
+/* monitor_time - passes the device time that the driver measured per process to the regions of
  * the containers that have a time limit. Idle containers get a zero, because the library must see
  * that measuring goes on. If a card's driver does not report time, nothing is written: the library
  * notices, counts launches instead and says so (monitor_audit makes an Event of it). */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "device-plugin/isolation/shares.h"
+#include "device-plugin/isolation/shares_worker.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
@@ -22,32 +22,37 @@ int32_t monitor_card_of(const struct monitor *m, const unsigned char uuid[16])
     return BACKEND_NO_CARD;
 }
 
-struct monitor_pod *monitor_pod_of(const struct monitor *m, const char *folder, const char *ns,
-                                   const char *pod)
+static bool is_for(const struct shares_folder *f, const struct pod *p)
 {
-    bool unknown = str_starts(folder, SHARES_UNKNOWN);
+    if (f->uid[0] != '\0')
+        return str_eq(f->uid, p->uid) || str_eq(f->uid, pod_mirrored_uid(p));
+    return str_starts(f->name, SHARES_UNKNOWN) ? str_eq(f->ns, p->ns) && str_eq(f->pod, p->name)
+                                               : shares_is_of(f->name, p->uid);
+}
+
+struct monitor_pod *monitor_pod_of(const struct monitor *m, const struct shares_folder *f)
+{
     for (size_t i = 0; i < m->pods.len; i++)
-        if (unknown
-                ? str_eq(m->pods.items[i]->pod->ns, ns) && str_eq(m->pods.items[i]->pod->name, pod)
-                : shares_is_of(folder, m->pods.items[i]->pod->uid))
+        if (is_for(f, m->pods.items[i]->pod))
             return m->pods.items[i];
     return NULL;
+}
+
+static bool is_of(const struct monitor *m, const struct shares_folder *f, const char *uid)
+{
+    if (shares_is_of(f->name, uid))
+        return true;
+    const struct monitor_pod *p = str_starts(f->name, SHARES_UNKNOWN) ? monitor_pod_of(m, f) : NULL;
+    return p != NULL && str_eq(p->pod->uid, uid);
 }
 
 bool monitor_is_in(const struct monitor *m, const struct usage_process *p,
                    const struct shares_folder *list, size_t len, size_t at)
 {
-    if (p->folder[0] != '\0') {
-        if (!str_eq(p->folder, list[at].name))
-            return false;
-        const struct monitor_pod *its = monitor_pod_of(m, list[at].name, list[at].ns, list[at].pod);
-        return shares_is_of(list[at].name, p->uid) ||
-               (its != NULL && str_eq(its->pod->uid, p->uid));
-    }
-    if (!shares_is_of(list[at].name, p->uid))
+    if (!is_of(m, &list[at], p->uid))
         return false;
     for (size_t i = 0; i < len; i++)
-        if (i != at && shares_is_of(list[i].name, p->uid))
+        if (i != at && str_eq(p->folder, list[i].name) && is_of(m, &list[i], p->uid))
             return false;
     return true;
 }
@@ -66,7 +71,7 @@ void monitor_time_scan(struct monitor *m, const struct scan_message *l)
 {
     struct arena a;
     struct shares_folder *list;
-    if (m->config.hooks.shares == NULL)
+    if (m->worker == NULL)
         return;
     arena_init(&a, 0);
     size_t len = shares_list(m->config.hooks.shares, &a, &list);
@@ -75,8 +80,8 @@ void monitor_time_scan(struct monitor *m, const struct scan_message *l)
             const struct limits_card *limit = &list[i].limits.cards[row];
             int32_t card = limit->percent < 100 ? monitor_card_of(m, limit->uuid) : BACKEND_NO_CARD;
             if (card >= 0 && card < GPU_CARDS_MAX && l->timed[card])
-                (void)shares_measure(m->config.hooks.shares, list[i].name, row,
-                                     busy_ns(m, l, list, len, i, card), (uint64_t)l->at_ns);
+                shares_worker_measure(m->worker, list[i].name, row,
+                                      busy_ns(m, l, list, len, i, card), (uint64_t)l->at_ns);
         }
     }
     arena_deinit(&a);

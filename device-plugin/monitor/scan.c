@@ -36,7 +36,7 @@ struct scan {
     bool stop, poked;
 };
 
-void scan_letter_free(void *message)
+void scan_message_free(void *message)
 {
     struct scan_message *l = message;
     if (l == NULL)
@@ -71,7 +71,7 @@ static bool stopped_within(struct scan *s, int64_t ms)
     return stop;
 }
 
-static struct scan_message *letter_new(enum scan_kind kind)
+static struct scan_message *message_new(enum scan_kind kind)
 {
     struct scan_message *l = mem_new(struct scan_message, 1);
     l->kind = kind;
@@ -140,7 +140,7 @@ static void find_pods(const struct scan *s, struct scan_message *l)
 
 static struct scan_message *look(struct scan *s, struct backend *b)
 {
-    struct scan_message *l = letter_new(SCAN_CARDS);
+    struct scan_message *l = message_new(SCAN_CARDS);
     call_begins(s);
     int result = s->config.type->scan(b, &l->arena, &l->sight, &l->err);
     call_ended(s);
@@ -155,7 +155,7 @@ static struct scan_message *look(struct scan *s, struct backend *b)
 
 static struct scan_message *inspect_time(struct scan *s, struct backend *b)
 {
-    struct scan_message *l = letter_new(SCAN_TIME);
+    struct scan_message *l = message_new(SCAN_TIME);
     struct backend_time *cards = NULL;
     call_begins(s);
     size_t len = s->config.type->busy(b, &l->arena, &cards), total = 0;
@@ -192,7 +192,7 @@ static int listen_for(struct scan *s, struct backend *b, int64_t ms)
         call_ended(s);
     }
     if (heard > 0) {
-        struct scan_message *l = letter_new(SCAN_EVENT);
+        struct scan_message *l = message_new(SCAN_EVENT);
         l->event = event;
         if (!mailbox_post(s->config.mailbox, l))
             return -1;
@@ -227,7 +227,7 @@ static void *worker_scan(void *arg)
     int result = s->config.type->open(&b, &s->config.backend, &err);
     call_ended(s);
     if (result < 0) {
-        struct scan_message *l = letter_new(SCAN_FATAL);
+        struct scan_message *l = message_new(SCAN_FATAL);
         l->err = err;
         (void)mailbox_post(s->config.mailbox, l);
         return NULL;

@@ -42,7 +42,7 @@ struct scan_message {
     int64_t at_ns;             /* CLOCK_MONOTONIC */
     struct error err;
 };
-void scan_letter_free(void *message);
+void scan_message_free(void *message);
 
 struct scan_config {
     const struct backend_type *type;

@@ -10,7 +10,7 @@
  * Pods: "assigned" is set when a container is about to start. These writes are not throttled. Each
  * carries the pod's uid, so a new pod of the same name is never changed. A write that the API
  * server refuses (pod gone, other uid) is dropped. One that did not get through is retried a second
- * later, without delaying the others.
+ * later, without delaying the others; but not after a newer one of its kind, which it would undo.
  */
 #include "device-plugin/node/publish.h"
 
@@ -207,6 +207,15 @@ static void queue_push(struct publish *p, struct assigned *x)
     p->queued++;
 }
 
+/* The waiting write of this kind for this pod, or NULL. */
+static struct assigned *queue_find(const struct publish *p, enum about about, const char *uid)
+{
+    struct assigned *x = p->first;
+    while (x != NULL && (x->about != about || !str_eq(x->uid, uid)))
+        x = x->next;
+    return x;
+}
+
 /* Removes the first due entry, or returns NULL and lowers *wake_ms to the next due time (-1:
  * never). */
 static struct assigned *queue_take(struct publish *p, int64_t now_ms, int64_t *wake_ms)
@@ -342,7 +351,7 @@ static void work_on_pod(struct publish *p, struct assigned *x)
     pthread_mutex_unlock(&p->lock);
     bool done = write_assigned(p, x);
     pthread_mutex_lock(&p->lock);
-    if (done) {
+    if (done || (x->patch != NULL && queue_find(p, x->about, x->uid) != NULL)) {
         assigned_free(x);
         return;
     }
@@ -503,11 +512,8 @@ void publish_assigned(struct publish *p, const char *ns, const char *name, const
 static void push_patch(struct publish *p, const struct pod *pod, enum about about,
                        const struct strbuf *patch)
 {
-    struct assigned *x = NULL;
     pthread_mutex_lock(&p->lock);
-    for (struct assigned *y = p->first; y != NULL; y = y->next)
-        if (y->about == about && str_eq(y->uid, pod->uid))
-            x = y;
+    struct assigned *x = queue_find(p, about, pod->uid);
     bool full = x == NULL && p->queued >= PUBLISH_ASSIGNED_MAX;
     if (x != NULL) {
         free(x->patch);

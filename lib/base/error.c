@@ -152,6 +152,12 @@ bool error_is_news(char last[ERROR_TEXT_SIZE], const char *text)
     return text[0] != '\0';
 }
 
+bool error_is_transient(const struct error *err)
+{
+    return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
+           err->code == ERROR_THROTTLED;
+}
+
 const char *error_code_name(enum error_code code)
 {
     switch (code) {

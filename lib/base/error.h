@@ -67,5 +67,7 @@ void error_clear(struct error *err);
 /* Whether text differs from last, which becomes text: a lasting error is logged once. "" (no error)
  * is never news. */
 bool error_is_news(char last[ERROR_TEXT_SIZE], const char *text);
+/* Whether the same request may succeed later: ERROR_TIMEOUT, _UNAVAILABLE, _THROTTLED. */
+bool error_is_transient(const struct error *err);
 /* "invalid", "not found" etc., for logs and metrics labels. */
 const char *error_code_name(enum error_code code);

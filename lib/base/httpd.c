@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * libmicrohttpd with its epoll threads. The handler gets the whole body. Phases of a request:
+ * libmicrohttpd with its poll threads. (With epoll, libmicrohttpd 0.9.75 spins as long as one peer
+ * is in the middle of its handshake.) The handler gets the whole body. Phases of a request:
  *
  *     (line read) on_uri → collecting: on_access, collect → answer (the handler) → reply →
  *     on_completed
@@ -14,11 +15,13 @@
  * Many peers: each of max_connections may withhold the last byte of a body, so large bodies share
  * max_large_bytes, which bounds their memory. Small bodies always pass.
  *
- * Slow peers: libmicrohttpd's timeout restarts with each byte, so a peer could hold its connection
- * forever. The sweeper thread limits each phase of a connection (since_ms) and shuts down sockets
- * that exceed it; libmicrohttpd then sees the end of the stream and cleans up. It closes a
- * descriptor only after on_connection removed it from the list, and the sweeper shuts down only
- * listed ones, under the lock, so a reused descriptor is never shut down.
+ * Silent and slow peers: libmicrohttpd's timeout restarts with each byte, so a peer could hold its
+ * connection forever, and at its limit of connections libmicrohttpd stops accepting. So its limit
+ * is HTTPD_SPARE_FILES for each thread higher than ours (a thread accepts at most ten before it
+ * cleans up), and httpd_conns decides which connection goes when there are too many; the sweeper
+ * thread does the same for those that are too long in a phase. Both shut down the socket under the
+ * lock; libmicrohttpd then sees the end of the stream and cleans up. It closes a descriptor only
+ * after on_connection removed it from the list, so a reused descriptor is never shut down.
  *
  * The server holds a reference to the current certificate, and each connection to the one of its
  * handshake. GnuTLS borrows what the callback returns until the session ends; on_connection is
@@ -39,6 +42,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/httpd_cert.h"
+#include "lib/base/httpd_conns.h"
 #include "lib/base/json.h"
 #include "lib/base/listener.h"
 #include "lib/base/log.h"
@@ -48,15 +52,16 @@
 enum {
     DISCARD_BYTES = 4 * 1024 * 1024,
     DRAIN_MS = 1000,
+    SWEEP_MS = 1000,
+    HANDSHAKE_MS = 5000,
+    REQUEST_MS = 30 * 1000, /* the API server waits no longer for a review */
     DEFAULT_CONNECTIONS = 256,
     DEFAULT_TIMEOUT_S = 30,
 };
 
 struct connection {
+    struct httpd_conn conn; /* first */
     struct httpd *server;
-    struct connection *prev, *next;
-    int fd;
-    int64_t since_ms; /* start of this phase; INT64_MAX: our turn, not the peer's */
     struct httpd_cert *certificate;
 };
 
@@ -84,12 +89,13 @@ struct httpd {
     pthread_mutex_t lock;
     /* monotonic clock; signals requests == 0, stopping, or a connection while the sweeper rests */
     pthread_cond_t changed;
-    struct connection *connections;
+    struct httpd_conns connections;
     size_t requests;
     bool stopping;
     bool sweeper_ends;
     bool sweeper_rests; /* no connection */
     struct httpd_cert *certificate;
+    struct httpd_trust *client_ca; /* NULL: clients show no certificate; never changes */
 };
 
 static int64_t timeout_ms(const struct httpd *h)
@@ -148,6 +154,45 @@ static int on_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 
 /* ---- connections ---- */
 
+/* Under the lock. */
+static void begin_phase(struct connection *c, enum httpd_phase phase)
+{
+    c->conn.phase = phase;
+    c->conn.since_ms = clock_mono_ms();
+}
+
+/* GnuTLS callback: the client's part of the handshake is complete. */
+static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
+                       const gnutls_datum_t *message)
+{
+    (void)type, (void)when, (void)message;
+    struct connection *c = gnutls_session_get_ptr(session);
+    if (incoming == 0 || c == NULL)
+        return 0;
+    pthread_mutex_lock(&c->server->lock);
+    begin_phase(c, HTTPD_IDLE);
+    pthread_mutex_unlock(&c->server->lock);
+    return 0;
+}
+
+/* GnuTLS callback: 0 if the client's certificate is good. */
+static int on_client_certificate(gnutls_session_t session)
+{
+    const struct connection *c = gnutls_session_get_ptr(session);
+    return c != NULL && httpd_cert_is_trusted(c->server->client_ca, session) ? 0 : -1;
+}
+
+static void begin_tls(struct connection *c, gnutls_session_t session)
+{
+    gnutls_session_set_ptr(session, c);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
+                                       on_finished);
+    if (c->server->client_ca == NULL)
+        return;
+    gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
+    gnutls_session_set_verify_function(session, on_client_certificate);
+}
+
 static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -155,20 +200,18 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         struct connection *c = mem_new(struct connection, 1);
         c->server = h;
-        c->since_ms = clock_mono_ms();
+        begin_phase(c, h->config.tls ? HTTPD_HANDSHAKE : HTTPD_IDLE);
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-        c->fd = info != NULL ? info->connect_fd : -1;
+        c->conn.fd = info != NULL ? info->connect_fd : -1;
         if (h->config.tls) {
             info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
             if (info != NULL)
-                gnutls_session_set_ptr(info->tls_session, c);
+                begin_tls(c, info->tls_session);
         }
+        info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
         pthread_mutex_lock(&h->lock);
-        c->next = h->connections;
-        if (c->next != NULL)
-            c->next->prev = c;
-        h->connections = c;
+        httpd_conns_add(&h->connections, &c->conn, info != NULL ? info->client_addr : NULL);
         if (h->sweeper_rests)
             pthread_cond_broadcast(&h->changed);
         pthread_mutex_unlock(&h->lock);
@@ -180,22 +223,10 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
     if (c == NULL)
         return;
     pthread_mutex_lock(&h->lock);
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        h->connections = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
+    httpd_conns_remove(&h->connections, &c->conn);
     httpd_cert_release(c->certificate);
     pthread_mutex_unlock(&h->lock);
     free(c);
-}
-
-static void begin_phase(struct connection *c, int64_t since_ms)
-{
-    pthread_mutex_lock(&c->server->lock);
-    c->since_ms = since_ms;
-    pthread_mutex_unlock(&c->server->lock);
 }
 
 static void *sweeper_main(void *arg)
@@ -204,14 +235,12 @@ static void *sweeper_main(void *arg)
     pthread_mutex_lock(&h->lock);
     while (!h->sweeper_ends) {
         int64_t now_ms = clock_mono_ms();
-        for (struct connection *c = h->connections; c != NULL; c = c->next)
-            if (c->fd >= 0 && num_sub_sat(now_ms, c->since_ms) > 2 * timeout_ms(h))
-                shutdown(c->fd, SHUT_RDWR);
-        int64_t until_ms = now_ms + timeout_ms(h) / 2;
+        httpd_conns_sweep(&h->connections, now_ms);
+        int64_t until_ms = now_ms + num_min(SWEEP_MS, timeout_ms(h) / 2);
         while (!h->sweeper_ends && clock_mono_ms() < until_ms)
             wait_changed(h, until_ms);
         h->sweeper_rests = true;
-        while (!h->sweeper_ends && h->connections == NULL)
+        while (!h->sweeper_ends && h->connections.items == NULL)
             pthread_cond_wait(&h->changed, &h->lock);
         h->sweeper_rests = false;
     }
@@ -237,7 +266,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     pthread_mutex_lock(&h->lock);
     h->requests++;
     if (r->connection != NULL)
-        r->connection->since_ms = clock_mono_ms();
+        begin_phase(r->connection, HTTPD_REQUEST);
     pthread_mutex_unlock(&h->lock);
     return r;
 }
@@ -279,7 +308,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     if (--h->requests == 0 && h->stopping)
         pthread_cond_broadcast(&h->changed);
     if (r->connection != NULL)
-        r->connection->since_ms = clock_mono_ms();
+        begin_phase(r->connection, HTTPD_IDLE);
     pthread_mutex_unlock(&h->lock);
     drop_body(r);
     free(r->query);
@@ -318,8 +347,11 @@ static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
     MHD_add_response_header(out, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
     pthread_mutex_lock(&r->server->lock);
     bool closing = r->server->stopping || response->close;
-    if (r->connection != NULL)
-        r->connection->since_ms = clock_mono_ms();
+    if (r->connection != NULL) {
+        begin_phase(r->connection, HTTPD_REPLY);
+        if (status < 400)
+            httpd_conns_prove(&r->connection->conn);
+    }
     pthread_mutex_unlock(&r->server->lock);
     if (closing)
         MHD_add_response_header(out, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -397,8 +429,11 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
     };
     struct httpd_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
     strbuf_init(&response.body);
-    if (r->connection != NULL)
-        begin_phase(r->connection, INT64_MAX);
+    if (r->connection != NULL) {
+        pthread_mutex_lock(&r->server->lock);
+        begin_phase(r->connection, HTTPD_OURS);
+        pthread_mutex_unlock(&r->server->lock);
+    }
     r->server->config.handler(r->server->config.arg, &request, &response);
     drop_body(r); /* before replying, since the peer may retry at once */
     return reply(r, mhd, &response);
@@ -439,14 +474,15 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
 
 static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG;
     if (h->config.tls)
         flags |= MHD_USE_TLS;
     unsigned pool = h->config.threads > 1 ? h->config.threads : 0;
+    unsigned limit = h->config.max_connections + h->config.threads * HTTPD_SPARE_FILES;
     /* Without TLS the option list ends before the TLS options. */
     return MHD_start_daemon(
         flags, h->port, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, limit,
         MHD_OPTION_CONNECTION_TIMEOUT, h->config.timeout_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_THREAD_POOL_SIZE, pool, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
@@ -458,6 +494,7 @@ static struct MHD_Daemon *start_daemon(struct httpd *h, int fd)
 static void free_server(struct httpd *h)
 {
     httpd_cert_release(h->certificate);
+    httpd_cert_free_trust(h->client_ca);
     pthread_cond_destroy(&h->changed);
     pthread_mutex_destroy(&h->lock);
     free(h);
@@ -467,15 +504,20 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
 {
     struct httpd *h = mem_new(struct httpd, 1);
     h->config = *config;
-    h->config.address = NULL; /* borrowed, not kept */
+    h->config.address = h->config.client_ca_pem = NULL; /* borrowed, not kept */
     if (h->config.threads == 0)
         h->config.threads = 1;
     if (h->config.max_connections == 0)
         h->config.max_connections = DEFAULT_CONNECTIONS;
-    if (h->config.max_connections < h->config.threads)
-        h->config.max_connections = h->config.threads; /* divided among the threads */
     if (h->config.timeout_s == 0)
         h->config.timeout_s = DEFAULT_TIMEOUT_S;
+    /* An idle peer is dropped by libmicrohttpd; here, one that never ends its request line. */
+    h->connections = (struct httpd_conns){
+        .max = h->config.max_connections,
+        .limit_ms = {[HTTPD_HANDSHAKE] = num_min(2 * timeout_ms(h), HANDSHAKE_MS),
+                     [HTTPD_IDLE] = 2 * timeout_ms(h),
+                     [HTTPD_REQUEST] = num_min(2 * timeout_ms(h), REQUEST_MS),
+                     [HTTPD_REPLY] = num_min(2 * timeout_ms(h), REQUEST_MS)}};
     pthread_mutex_init(&h->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -483,6 +525,9 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     pthread_cond_init(&h->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
 
+    if (config->client_ca_pem != NULL &&
+        (h->client_ca = httpd_cert_new_trust(config->client_ca_pem, err)) == NULL)
+        goto fail;
     int fd = listener_open(config->address, config->port, &h->port, err);
     if (fd < 0)
         goto fail;

@@ -2,7 +2,8 @@
 /* httpd - a small HTTP server, plain or TLS. Only httpd.c and httpd_cert.c use libmicrohttpd and
  * GnuTLS. The handler runs on a server thread. A body over the limit gets 413. An idle peer is
  * dropped after the timeout, a slow one after twice the timeout in each of three phases (request
- * line, rest of the request, reply). Connections over the limit wait in the backlog. */
+ * line, rest of the request, reply), the latter two after 30 s at most; a TLS handshake has 5 s at
+ * most. A connection over the limit is accepted, and another one goes for it: see httpd_conns. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 
 struct httpd;
 
-enum { HTTPD_SMALL_BODY = 16 * 1024 };
+enum { HTTPD_SMALL_BODY = 16 * 1024, HTTPD_SPARE_FILES = 32 };
 
 struct httpd_request {
     const char *method;
@@ -52,9 +53,11 @@ struct httpd_config {
     size_t max_body_bytes; /* 0: no bodies */
     /* limit for all bodies over HTTPD_SMALL_BODY together, else 503; 0: none */
     size_t max_large_bytes;
-    unsigned max_connections; /* 0 means 256 */
+    unsigned max_connections; /* 0 means 256; HTTPD_SPARE_FILES more for each thread may be open */
     unsigned timeout_s;       /* 0 means 30 */
     bool tls;                 /* handshakes fail until httpd_set_certificate */
+    /* PEM; with tls, clients must show a certificate for clients of one of these CAs. NULL: none */
+    const char *client_ca_pem;
     httpd_handler handler;
     httpd_refuser refuser; /* NULL: plain text */
     void *arg;

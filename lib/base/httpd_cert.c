@@ -3,6 +3,7 @@
 #include "lib/base/httpd_cert.h"
 
 #include <gnutls/x509.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,4 +106,67 @@ struct httpd_cert *httpd_cert_new(const char *cert_pem, const char *key_pem, str
         return c;
     destroy(c);
     return NULL;
+}
+
+/* ---- clients ---- */
+
+struct httpd_trust {
+    pthread_mutex_t lock; /* GnuTLS does not say that a list may be read by several threads */
+    gnutls_x509_trust_list_t list;
+};
+
+struct httpd_trust *httpd_cert_new_trust(const char *ca_pem, struct error *err)
+{
+    struct httpd_trust *t = mem_new(struct httpd_trust, 1);
+    AUTO_STRBUF copy = {0}; /* gnutls_datum_t is not const */
+    strbuf_adds(&copy, ca_pem);
+    pthread_mutex_init(&t->lock, NULL);
+    int n =
+        copy.len > UINT32_MAX ? GNUTLS_E_LARGE_PACKET : gnutls_x509_trust_list_init(&t->list, 0);
+    if (n == 0)
+        n = gnutls_x509_trust_list_add_trust_mem(
+            t->list,
+            &(gnutls_datum_t){.data = (unsigned char *)copy.ptr, .size = (unsigned)copy.len}, NULL,
+            GNUTLS_X509_FMT_PEM, 0, 0);
+    if (n > 0)
+        return t;
+    error_set(err, ERROR_INVALID, "CA of clients: %s",
+              n == 0 ? "there is no certificate in it" : gnutls_strerror(n));
+    httpd_cert_free_trust(t);
+    return NULL;
+}
+
+void httpd_cert_free_trust(struct httpd_trust *t)
+{
+    if (t == NULL)
+        return;
+    if (t->list != NULL)
+        gnutls_x509_trust_list_deinit(t->list, 1);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+bool httpd_cert_is_trusted(struct httpd_trust *t, gnutls_session_t session)
+{
+    unsigned n = 0, status = 1;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &n);
+    gnutls_x509_crt_t chain[HTTPD_CHAIN_MAX] = {NULL};
+    gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                     .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
+    unsigned len = 0;
+    bool good = shown != NULL && n > 0 && n <= HTTPD_CHAIN_MAX;
+    for (; good && len < n; len++)
+        good = gnutls_x509_crt_init(&chain[len]) == 0 &&
+               gnutls_x509_crt_import(chain[len], &shown[len], GNUTLS_X509_FMT_DER) == 0;
+    if (good) {
+        pthread_mutex_lock(&t->lock);
+        good = gnutls_x509_trust_list_verify_crt2(t->list, chain, len, &purpose, 1, 0, &status,
+                                                  NULL) == 0 &&
+               status == 0;
+        pthread_mutex_unlock(&t->lock);
+    }
+    for (unsigned i = 0; i < HTTPD_CHAIN_MAX; i++)
+        if (chain[i] != NULL)
+            gnutls_x509_crt_deinit(chain[i]);
+    return good;
 }

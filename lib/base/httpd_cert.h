@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* httpd_cert - a certificate chain with its key, private to httpd.c. Reference-counted, since open
- * connections keep a replaced certificate. The server's lock guards the count. */
+/* httpd_cert - a certificate chain with its key, and the CAs of clients. Private to httpd.c. A
+ * chain is reference-counted, since open connections keep a replaced certificate. The server's lock
+ * guards the count. */
 #pragma once
 
 #include <gnutls/abstract.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/error.h"
@@ -22,3 +24,12 @@ struct httpd_cert {
 struct httpd_cert *httpd_cert_new(const char *cert_pem, const char *key_pem, struct error *err);
 /* NULL is fine. */
 void httpd_cert_release(struct httpd_cert *c);
+
+struct httpd_trust;
+
+/* From PEM, one CA or several. NULL on error. */
+struct httpd_trust *httpd_cert_new_trust(const char *ca_pem, struct error *err);
+void httpd_cert_free_trust(struct httpd_trust *t); /* NULL is fine. */
+/* Whether the session's peer showed a certificate of one of these CAs that is valid now and may
+ * identify a client. Any thread. */
+bool httpd_cert_is_trusted(struct httpd_trust *t, gnutls_session_t session);

@@ -91,3 +91,12 @@ int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struc
     *out = value;
     return 0;
 }
+
+bool num_parse_index(const char *s, size_t n, size_t limit, size_t *out)
+{
+    int64_t v = 0;
+    if (n == 0 || s[0] == '-' || (s[0] == '0' && n > 1) || num_parse(s, n, &v, NULL) < 0)
+        return false;
+    *out = (size_t)v;
+    return *out < limit;
+}

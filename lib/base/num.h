@@ -29,3 +29,5 @@ static inline int64_t num_min(int64_t a, int64_t b)
 int num_parse(const char *s, size_t n, int64_t *out, struct error *err);
 /* Likewise within [min, max]: "must be between 1 and 65535: '0'". */
 int num_parse_range(const char *s, int64_t min, int64_t max, int64_t *out, struct error *err);
+/* An index as we print it: digits without a leading zero, below limit. */
+bool num_parse_index(const char *s, size_t n, size_t limit, size_t *out);

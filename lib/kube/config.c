@@ -38,7 +38,7 @@
 
 enum {
     FILE_MAX = 4 * 1024 * 1024, /* kubeconfig, certificate, key */
-    TOKEN_LOOK_MS = 1000,
+    TOKEN_CHECK_MS = 1000,
     TOKEN_READ_MS = 60 * 1000,
 };
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -69,8 +69,9 @@ const struct option_row kube_option_rows[] = {
         .max = 1000000, .meta = "N", .help = "Objects asked for in one page of a list."),
     ROW(max_list_bytes, .name = "max-list-bytes", .kind = OPTION_SIZE, .fallback = "256MiB",
         .min = 4096, .max = 4294967296, .meta = "SIZE",
-        .help = "The largest page of a list that is accepted."),
-    ROW(max_line_bytes, .name = "max-watch-line-bytes", .kind = OPTION_SIZE, .fallback = "8MiB",
+        .help =
+            "The largest page of a list that is accepted; a larger one is asked for with fewer objects."),
+    ROW(max_line_bytes, .name = "max-watch-line-bytes", .kind = OPTION_SIZE, .fallback = "32MiB",
         .min = 1024, .max = 1073741824, .meta = "SIZE",
         .help =
             "The largest event of a watch that is accepted; beyond it the collection is listed again."),
@@ -101,7 +102,7 @@ struct kube_config {
     struct timespec token_mtime;
     off_t token_size;
     ino_t token_inode;
-    int64_t looked_ms, read_ms;
+    int64_t checked_ms, read_ms;
 };
 
 static struct kube_config *config_new(void)
@@ -196,9 +197,9 @@ static bool token_file_changed(struct kube_config *c)
 
 static void refresh_token(struct kube_config *c, int64_t now_ms)
 {
-    if (now_ms - c->looked_ms < TOKEN_LOOK_MS)
+    if (now_ms - c->checked_ms < TOKEN_CHECK_MS)
         return;
-    c->looked_ms = now_ms;
+    c->checked_ms = now_ms;
     bool changed = token_file_changed(c);
     if (!changed && now_ms - c->read_ms < TOKEN_READ_MS)
         return;
@@ -226,7 +227,7 @@ static int open_token_file(struct kube_config *c, const char *path, struct error
 {
     c->token_file = path;
     (void)token_file_changed(c);
-    c->looked_ms = c->read_ms = clock_mono_ms();
+    c->checked_ms = c->read_ms = clock_mono_ms();
     return read_token(c, err);
 }
 

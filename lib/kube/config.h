@@ -22,10 +22,12 @@
 /* Connection options, and bounds for everything that the API server sends. Rows:
  * kube_option_rows. */
 struct kube_options {
-    const char *kubeconfig;     /* --kubeconfig */
-    const char *context;        /* --context */
-    int64_t max_list_bytes;     /* --max-list-bytes: one page of a list, default 256 MiB */
-    int64_t max_line_bytes;     /* --max-watch-line-bytes: one watch event, default 8 MiB */
+    const char *kubeconfig; /* --kubeconfig */
+    const char *context;    /* --context */
+    int64_t max_list_bytes; /* --max-list-bytes: one page of a list, default 256 MiB */
+    /* --max-watch-line-bytes: one watch event, default 32 MiB. etcd's 1.5 MiB may be 9 MiB of
+     * JSON, which writes "<" in six bytes. */
+    int64_t max_line_bytes;
     int64_t max_reply_bytes;    /* --max-reply-bytes: any other reply, default 16 MiB */
     int64_t max_objects;        /* --max-objects: in one list, default 1,000,000 */
     int64_t page_size;          /* --list-page-size, default 5000 */

@@ -28,38 +28,25 @@ void decode_meta(json *j, struct object_meta *out)
                              .resource_version = str_or_empty(json_get_str(m, "resourceVersion"))};
 }
 
-static int taint_effect_of(const char *s, enum taint_effect *out, struct error *err)
+/* An effect that we do not know keeps pods away. */
+static enum taint_effect taint_effect_of(const char *s)
 {
-    if (str_eq(s, "NoSchedule"))
-        *out = TAINT_NO_SCHEDULE;
-    else if (str_eq(s, "PreferNoSchedule"))
-        *out = TAINT_PREFER_NO_SCHEDULE;
-    else if (str_eq(s, "NoExecute"))
-        *out = TAINT_NO_EXECUTE;
-    else
-        return error_set(err, ERROR_INVALID, "effect: unknown effect '%s'", str_or_empty(s));
-    return 0;
+    if (str_eq(s, "PreferNoSchedule"))
+        return TAINT_PREFER_NO_SCHEDULE;
+    return str_eq(s, "NoExecute") ? TAINT_NO_EXECUTE : TAINT_NO_SCHEDULE;
 }
 
-static int decode_taint(json *j, struct arena *a, struct taint *t, struct error *err)
+static void decode_taint(json *j, struct arena *a, struct taint *t)
 {
-    bool have;
-    const char *effect = "";
-    *t = (struct taint){.key = "", .value = ""};
-    if (decode_field_object(j, "taint", &have, err) < 0)
-        return -1;
+    *t = (struct taint){.key = "", .value = "", .effect = TAINT_NO_SCHEDULE};
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        int rc = 0;
         if (FIELD(it, "key"))
-            rc = decode_field_str(it.value, "key", a, &t->key, err);
+            (void)decode_field_str(it.value, "key", a, &t->key, NULL);
         else if (FIELD(it, "value"))
-            rc = decode_field_str(it.value, "value", a, &t->value, err);
+            (void)decode_field_str(it.value, "value", a, &t->value, NULL);
         else if (FIELD(it, "effect"))
-            rc = decode_field_str(it.value, "effect", a, &effect, err);
-        if (rc < 0)
-            return -1;
+            t->effect = taint_effect_of(json_str(it.value));
     }
-    return taint_effect_of(effect, &t->effect, err);
 }
 
 static int decode_node_spec(json *j, struct node *n, struct arena *a, struct error *err)
@@ -75,8 +62,7 @@ static int decode_node_spec(json *j, struct node *n, struct arena *a, struct err
     n->taints = arena_new(a, struct taint, n->taints_len);
     size_t i = 0;
     for (struct json_iter it = json_iter(taints); json_next(&it); i++)
-        if (decode_taint(it.value, a, &n->taints[i], err) < 0)
-            return error_wrap(err, "spec.taints[%zu]", i);
+        decode_taint(it.value, a, &n->taints[i]);
     return 0;
 }
 
@@ -88,22 +74,19 @@ static int by_hash(const void *a, const void *b)
 
 /* Each image under each of its names. A kubelet reports 50 images by default; names beyond
  * DECODE_LIST_MAX give no points. */
-static int decode_images(json *j, struct node *n, struct arena *a, struct error *err)
+static void decode_images(json *j, struct node *n, struct arena *a)
 {
-    size_t len, room = 0, i = 0, kept = 0;
+    size_t room = 0, kept = 0;
     n->images_len = 0;
-    if (decode_field_array(j, "status.images", DECODE_LIST_MAX, &len, err) < 0)
-        return -1;
     for (struct json_iter it = json_iter(j); json_next(&it);)
         room += json_len(json_get(it.value, "names"));
     room = room < DECODE_LIST_MAX ? room : DECODE_LIST_MAX;
     struct node_image *list = arena_new(a, struct node_image, room);
-    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
+    for (struct json_iter it = json_iter(j); json_next(&it);) {
         json *names = json_get(it.value, "names");
         int64_t bytes = 0;
-        if (decode_field_int(json_get(it.value, "sizeBytes"), "sizeBytes", 0, INT64_MAX, &bytes,
-                             err) < 0)
-            return error_wrap(err, "status.images[%zu]", i);
+        (void)decode_field_int(json_get(it.value, "sizeBytes"), "sizeBytes", 0, INT64_MAX, &bytes,
+                               NULL);
         for (struct json_iter at = json_iter(names); n->images_len < room && json_next(&at);)
             if (json_str(at.value))
                 list[n->images_len++] =
@@ -116,54 +99,44 @@ static int decode_images(json *j, struct node *n, struct arena *a, struct error 
             list[kept++] = list[k];
     n->images = list;
     n->images_len = kept;
-    return 0;
 }
 
-static int decode_features(json *j, struct node *n, struct error *err)
+static void decode_features(json *j, struct node *n)
 {
-    size_t len;
     n->features = 0;
-    if (decode_field_array(j, "status.declaredFeatures", DECODE_LIST_MAX, &len, err) < 0)
-        return -1;
     for (struct json_iter it = json_iter(j); json_next(&it);)
         n->features = (uint8_t)(n->features | pod_feature_of(json_str(it.value)));
-    return 0;
 }
 
+/* What cannot be read is absent: an amount (so nobody gets it), an address, a condition. */
 static int decode_node_status(json *j, struct node *n, struct arena *a, struct error *err)
 {
     bool have;
-    size_t len;
     if (decode_field_object(j, "status", &have, err) < 0)
         return -1;
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        int rc = 0;
         if (FIELD(it, "capacity")) {
             n->capacity = (struct resources){0};
-            rc = decode_field_resources(it.value, "status.capacity", a, QUANTITY_DOWN, &n->capacity,
-                                        NULL, err);
+            (void)decode_field_resources(it.value, "status.capacity", a, QUANTITY_DOWN,
+                                         &n->capacity, NULL, NULL);
         } else if (FIELD(it, "allocatable")) {
             n->allocatable = (struct resources){0};
-            rc = decode_field_resources(it.value, "status.allocatable", a, QUANTITY_DOWN,
-                                        &n->allocatable, NULL, err);
+            (void)decode_field_resources(it.value, "status.allocatable", a, QUANTITY_DOWN,
+                                         &n->allocatable, NULL, NULL);
         } else if (FIELD(it, "addresses")) {
-            rc = decode_field_array(it.value, "status.addresses", DECODE_LIST_MAX, &len, err);
-            for (struct json_iter at = json_iter(it.value); rc == 0 && json_next(&at);)
+            for (struct json_iter at = json_iter(it.value); json_next(&at);)
                 if (!n->internal_ip && str_eq(json_get_str(at.value, "type"), "InternalIP"))
-                    rc = decode_field_str(json_get(at.value, "address"),
-                                          "status.addresses[].address", a, &n->internal_ip, err);
+                    (void)decode_field_str(json_get(at.value, "address"), "address", a,
+                                           &n->internal_ip, NULL);
         } else if (FIELD(it, "conditions")) {
-            rc = decode_field_array(it.value, "status.conditions", DECODE_LIST_MAX, &len, err);
-            for (struct json_iter at = json_iter(it.value); rc == 0 && json_next(&at);)
+            for (struct json_iter at = json_iter(it.value); json_next(&at);)
                 if (str_eq(json_get_str(at.value, "type"), "Ready"))
                     n->ready = str_eq(json_get_str(at.value, "status"), "True");
         } else if (FIELD(it, "images")) {
-            rc = decode_images(it.value, n, a, err);
+            decode_images(it.value, n, a);
         } else if (FIELD(it, "declaredFeatures")) {
-            rc = decode_features(it.value, n, err);
+            decode_features(it.value, n);
         }
-        if (rc < 0)
-            return -1;
     }
     return 0;
 }
@@ -171,7 +144,7 @@ static int decode_node_status(json *j, struct node *n, struct arena *a, struct e
 static int fill_node(json *j, struct node *n, struct arena *a, struct error *err)
 {
     struct decode_metadata m;
-    if (decode_field_metadata(json_get(j, "metadata"), a, &m, err) < 0)
+    if (decode_field_metadata(json_get(j, "metadata"), NULL, a, &m, err) < 0)
         return -1;
     n->name = m.name;
     n->uid = m.uid;
@@ -254,7 +227,7 @@ static int fill_pod_group(json *j, struct pod_group *g, struct arena *a, struct 
     struct decode_metadata m;
     bool have;
     int64_t min = 0;
-    if (decode_field_metadata(json_get(j, "metadata"), a, &m, err) < 0)
+    if (decode_field_metadata(json_get(j, "metadata"), NULL, a, &m, err) < 0)
         return -1;
     if (!m.name[0] || !m.ns[0])
         return error_set(err, ERROR_INVALID, "metadata: name or namespace missing");
@@ -304,24 +277,4 @@ int decode_pod_group(json *j, struct pod_group **out, struct error *err)
     g->arena = a;
     *out = g;
     return 0;
-}
-
-static void take_ids(json *statuses, struct container *list, size_t len, struct arena *a)
-{
-    for (struct json_iter it = json_iter(statuses); json_next(&it);) {
-        const char *name = json_get_str(it.value, "name");
-        bool runs = json_is_object(json_get(json_get(it.value, "state"), "running"));
-        const char *id = runs ? json_get_str(it.value, "containerID") : NULL;
-        for (size_t i = 0; i < len; i++)
-            if (str_eq(list[i].name, name) && id && id[0] != '\0')
-                list[i].id = arena_strdup(a, id);
-    }
-}
-
-void decode_container_ids(json *j, struct pod *p)
-{
-    json *status = json_get(j, "status");
-    take_ids(json_get(status, "containerStatuses"), p->containers, p->containers_len, &p->arena);
-    take_ids(json_get(status, "initContainerStatuses"), p->init_containers, p->init_containers_len,
-             &p->arena);
 }

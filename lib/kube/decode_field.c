@@ -71,26 +71,35 @@ int decode_field_labels(json *v, const char *name, struct arena *a, struct label
     return labels_decode(v, a, out, err) < 0 ? error_wrap(err, "%s", name) : 0;
 }
 
+/* One entry of a list of amounts. */
+static int take_amount(const struct json_iter *it, struct arena *a, enum quantity_round round,
+                       struct resources *out, struct error *err)
+{
+    const char *text = json_str(it->value);
+    size_t n = text ? json_str_len(it->value) : 0;
+    if (!text && (text = json_number_text(it->value)))
+        n = strlen(text);
+    if (!text)
+        return error_set(err, ERROR_INVALID, "resource %s: must be a quantity, not %s", it->key,
+                         json_kind_name(it->value));
+    return resources_set_text(out, a, it->key, it->key_len, text, n, round, err);
+}
+
 int decode_field_resources(json *v, const char *name, struct arena *a, enum quantity_round round,
                            struct resources *out, bool *present, struct error *err)
 {
     bool have;
-    if (decode_field_object(v, name, &have, err) < 0)
-        return -1;
+    int rc = decode_field_object(v, name, &have, err);
     if (present)
         *present = have;
-    for (struct json_iter it = json_iter(v); json_next(&it);) {
-        const char *text = json_str(it.value);
-        size_t n = text ? json_str_len(it.value) : 0;
-        if (!text && (text = json_number_text(it.value)))
-            n = strlen(text);
-        if (!text)
-            return error_set(err, ERROR_INVALID, "%s: resource %s: must be a quantity, not %s",
-                             name, it.key, json_kind_name(it.value));
-        if (resources_set_text(out, a, it.key, it.key_len, text, n, round, err) < 0)
-            return error_wrap(err, "%s", name);
-    }
-    return 0;
+    if (!have)
+        return rc;
+    resources_reserve(out, a, json_len(v));
+    for (struct json_iter it = json_iter(v); json_next(&it);)
+        if (take_amount(&it, a, round, out, rc < 0 ? NULL : err) < 0)
+            rc = rc < 0 ? rc : error_wrap(err, "%s", name);
+    out->extra_room = 0;
+    return rc;
 }
 
 int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err)
@@ -100,7 +109,7 @@ int decode_field_array(json *v, const char *name, size_t max, size_t *len, struc
         return 0;
     if (!json_is_array(v))
         return error_set(err, ERROR_INVALID, "%s: must be a list, not %s", name, json_kind_name(v));
-    *len = json_len(v);
+    *len = json_len(v); /* also of one that is too long, for callers that read it nevertheless */
     if (*len > max)
         return error_set(err, ERROR_TOO_LARGE, "%s: has %zu entries, more than %zu", name, *len,
                          max);
@@ -119,9 +128,11 @@ int decode_field_strings(json *v, const char *name, struct arena *a, const char 
     size_t i = 0;
     for (struct json_iter it = json_iter(v); json_next(&it); i++) {
         const char *s = json_str(it.value);
-        if (!s)
+        if (!s) {
+            *len = 0;
             return error_set(err, ERROR_INVALID, "%s[%zu]: must be a string without NUL, not %s",
                              name, i, json_kind_name(it.value));
+        }
         (*out)[i] = arena_strndup(a, s, json_str_len(it.value));
     }
     return 0;
@@ -164,9 +175,12 @@ int decode_field_quantity(json *v, const char *name, enum quantity_round round, 
     if (!text)
         return error_set(err, ERROR_INVALID, "%s: must be a quantity, not %s", name,
                          json_kind_name(v));
-    int64_t amount;
-    if (quantity_parse(text, n, QUANTITY_UNITS, round, &amount, err) < 0)
-        return error_wrap(err, "%s", name);
+    int64_t amount = -1;
+    if (quantity_parse(text, n, QUANTITY_UNITS, round, &amount, err) < 0) {
+        if (amount != INT64_MAX)
+            return error_wrap(err, "%s", name);
+        error_clear(err); /* too large: the largest */
+    }
     if (amount < 0)
         return error_set(err, ERROR_INVALID, "%s: must not be negative: '%.64s'", name, text);
     *out = amount;
@@ -181,7 +195,8 @@ int decode_field_object(json *v, const char *name, bool *present, struct error *
     return error_set(err, ERROR_INVALID, "%s: must be an object, not %s", name, json_kind_name(v));
 }
 
-int decode_field_metadata(json *v, struct arena *a, struct decode_metadata *m, struct error *err)
+int decode_field_metadata(json *v, bool (*annotation)(const char *key), struct arena *a,
+                          struct decode_metadata *m, struct error *err)
 {
     bool have;
     *m = (struct decode_metadata){.ns = "", .name = "", .uid = "", .resource_version = ""};
@@ -199,11 +214,11 @@ int decode_field_metadata(json *v, struct arena *a, struct decode_metadata *m, s
             rc = decode_field_str(it.value, "metadata.resourceVersion", a, &m->resource_version,
                                   err);
         else if (FIELD(it, "labels"))
-            rc = decode_field_labels(it.value, "metadata.labels", a, &m->labels, err);
+            (void)labels_decode(it.value, a, &m->labels, NULL);
         else if (FIELD(it, "annotations"))
-            rc = decode_field_labels(it.value, "metadata.annotations", a, &m->annotations, err);
+            (void)labels_decode_some(it.value, annotation, a, &m->annotations, NULL);
         else if (FIELD(it, "creationTimestamp"))
-            rc = decode_field_time(it.value, "metadata.creationTimestamp", &m->created_ns, err);
+            (void)decode_field_time(it.value, "creationTimestamp", &m->created_ns, NULL);
         else if (FIELD(it, "deletionTimestamp"))
             m->terminating = !json_is_null(it.value);
         else if (FIELD(it, "ownerReferences"))

@@ -27,10 +27,12 @@ int decode_field_bool(json *v, const char *name, bool *out, struct error *err);
 int decode_field_time(json *v, const char *name, int64_t *out, struct error *err);
 int decode_field_labels(json *v, const char *name, struct arena *a, struct labels *out,
                         struct error *err);
-/* {"cpu": "100m", ...}; *present: whether there was an object (may be NULL). */
+/* {"cpu": "100m", ...}; *present: whether there was an object (may be NULL). After an error, which
+ * is the first, *out has all amounts that can be read. */
 int decode_field_resources(json *v, const char *name, struct arena *a, enum quantity_round round,
                            struct resources *out, bool *present, struct error *err);
-/* Sets *len of an array of at most max elements; 0 when absent. */
+/* Sets *len of an array of at most max elements; 0 when absent. ERROR_TOO_LARGE: *len is its
+ * length. */
 int decode_field_array(json *v, const char *name, size_t max, size_t *len, struct error *err);
 /* A list of strings, in order; NULL and 0 when absent. */
 int decode_field_strings(json *v, const char *name, struct arena *a, const char ***out, size_t *len,
@@ -46,7 +48,8 @@ int decode_field_quantity(json *v, const char *name, enum quantity_round round, 
 /* An object, or absent (then *present is false). */
 int decode_field_object(json *v, const char *name, bool *present, struct error *err);
 
-/* The metadata that we read. */
+/* The metadata that we read. Names that cannot be read are an error. All else that cannot is
+ * absent: anybody may write a NUL into an annotation. */
 struct decode_metadata {
     const char *ns, *name, *uid, *resource_version; /* never NULL */
     struct labels labels, annotations;
@@ -54,4 +57,6 @@ struct decode_metadata {
     bool terminating;
     json *owners; /* ownerReferences, borrowed */
 };
-int decode_field_metadata(json *v, struct arena *a, struct decode_metadata *out, struct error *err);
+/* annotation chooses those to keep; NULL: all. */
+int decode_field_metadata(json *v, bool (*annotation)(const char *key), struct arena *a,
+                          struct decode_metadata *out, struct error *err);

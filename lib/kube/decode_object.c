@@ -8,23 +8,18 @@
 #include "lib/model/pdb.h"
 
 /* The uid of the controlling owner. */
-static int decode_owner(json *j, struct arena *a, const char **out, struct error *err)
+static void decode_owner(json *j, struct arena *a, const char **out)
 {
-    size_t len;
-    if (decode_field_array(j, "metadata.ownerReferences", DECODE_LIST_MAX, &len, err) < 0)
-        return -1;
-    for (struct json_iter it = json_iter(j); json_next(&it);)
+    for (struct json_iter it = json_iter(j); !*out && json_next(&it);)
         if (json_get_bool(it.value, "controller", false))
-            return decode_field_str(json_get(it.value, "uid"), "metadata.ownerReferences[].uid", a,
-                                    out, err);
-    return 0;
+            (void)decode_field_str(json_get(it.value, "uid"), "uid", a, out, NULL);
 }
 
 static int fill_object(json *j, const struct decode_kind *k, struct object *o, struct arena *a,
                        struct error *err)
 {
     struct decode_metadata m;
-    if (decode_field_metadata(json_get(j, "metadata"), a, &m, err) < 0)
+    if (decode_field_metadata(json_get(j, "metadata"), NULL, a, &m, err) < 0)
         return -1;
     if (!m.name[0] || (k->namespaced && !m.ns[0]))
         return error_set(err, ERROR_INVALID,
@@ -38,8 +33,7 @@ static int fill_object(json *j, const struct decode_kind *k, struct object *o, s
     o->labels = m.labels;
     o->annotations = m.annotations;
     o->terminating = m.terminating;
-    if (decode_owner(m.owners, a, &o->owner_uid, err) < 0)
-        return -1;
+    decode_owner(m.owners, a, &o->owner_uid);
     return k->fill ? k->fill(j, o, a, err) : 0;
 }
 

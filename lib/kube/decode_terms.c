@@ -45,31 +45,31 @@ static int decode_term(json *j, const struct pod *p, struct arena *a, struct pod
     return 0;
 }
 
-/* A list of terms, or of {weight, podAffinityTerm}. */
+/* A list of terms, or of {weight, podAffinityTerm}. After an error, which is the first, it has the
+ * terms that can be read. */
 static int decode_list(json *j, const char *name, bool weighted, const struct pod *p,
                        struct arena *a, struct podterm **out, size_t *len, struct error *err)
 {
-    if (decode_field_array(j, name, DECODE_LIST_MAX, len, err) < 0)
-        return -1;
-    if (*len == 0)
-        return 0;
-    *out = arena_new(a, struct podterm, *len);
-    size_t i = 0;
-    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
-        struct podterm *t = &(*out)[i];
+    size_t all, i = 0;
+    int rc = decode_field_array(j, name, DECODE_TERMS_MAX, &all, err);
+    *len = 0;
+    if (all == 0)
+        return rc;
+    *out = arena_new(a, struct podterm, all < DECODE_TERMS_MAX ? all : DECODE_TERMS_MAX);
+    for (struct json_iter it = json_iter(j); i < DECODE_TERMS_MAX && json_next(&it); i++) {
+        struct podterm *t = &(*out)[*len];
         int64_t weight = 0;
-        if (!weighted) {
-            if (decode_term(it.value, p, a, t, err) < 0)
-                return error_wrap(err, "%s[%zu]", name, i);
-            continue;
-        }
-        if (decode_field_int(json_get(it.value, "weight"), "weight", 0, 100, &weight, err) < 0)
-            return error_wrap(err, "%s[%zu]", name, i);
-        if (decode_term(json_get(it.value, "podAffinityTerm"), p, a, t, err) < 0)
-            return error_wrap(err, "%s[%zu].podAffinityTerm", name, i);
+        json *term = weighted ? json_get(it.value, "podAffinityTerm") : it.value;
+        *t = (struct podterm){0};
+        if (weighted)
+            (void)decode_field_int(json_get(it.value, "weight"), "weight", 0, 100, &weight, NULL);
         t->weight = (int32_t)weight;
+        if (decode_term(term, p, a, t, rc < 0 ? NULL : err) == 0)
+            ++*len;
+        else
+            rc = rc < 0 ? rc : error_wrap(err, "%s[%zu]", name, i);
     }
-    return 0;
+    return rc;
 }
 
 static int decode_side(json *j, const char *name, const struct pod *p, struct arena *a,
@@ -79,12 +79,11 @@ static int decode_side(json *j, const char *name, const struct pod *p, struct ar
     bool have;
     if (decode_field_object(j, name, &have, err) < 0)
         return error_wrap(err, "spec.affinity");
-    if (decode_list(json_get(j, REQUIRED), REQUIRED, false, p, a, required, required_len, err) <
-            0 ||
-        decode_list(json_get(j, PREFERRED), PREFERRED, true, p, a, preferred, preferred_len, err) <
-            0)
-        return error_wrap(err, "spec.affinity.%s", name);
-    return 0;
+    int rc = decode_list(json_get(j, REQUIRED), REQUIRED, false, p, a, required, required_len, err);
+    if (decode_list(json_get(j, PREFERRED), PREFERRED, true, p, a, preferred, preferred_len,
+                    rc < 0 ? NULL : err) < 0)
+        rc = -1;
+    return rc < 0 ? error_wrap(err, "spec.affinity.%s", name) : 0;
 }
 
 int decode_terms_affinity(json *affinity, struct pod *p, struct arena *a, struct error *err)
@@ -94,17 +93,17 @@ int decode_terms_affinity(json *affinity, struct pod *p, struct arena *a, struct
     p->terms = NULL; /* a repeated member of the same name may have none */
     if ((!to || json_is_null(to)) && (!against || json_is_null(against)))
         return 0;
-    if (decode_side(to, "podAffinity", p, a, &t.affinity, &t.affinity_len, &t.preferred,
-                    &t.preferred_len, err) < 0 ||
-        decode_side(against, "podAntiAffinity", p, a, &t.anti_affinity, &t.anti_affinity_len,
-                    &t.preferred_anti, &t.preferred_anti_len, err) < 0)
-        return -1;
+    int rc = decode_side(to, "podAffinity", p, a, &t.affinity, &t.affinity_len, &t.preferred,
+                         &t.preferred_len, err);
+    if (decode_side(against, "podAntiAffinity", p, a, &t.anti_affinity, &t.anti_affinity_len,
+                    &t.preferred_anti, &t.preferred_anti_len, rc < 0 ? NULL : err) < 0)
+        rc = -1;
     if (t.affinity_len + t.anti_affinity_len + t.preferred_len + t.preferred_anti_len == 0)
-        return 0;
+        return rc;
     struct podterms *kept = arena_new(a, struct podterms, 1);
     *kept = t;
     p->terms = kept;
-    return 0;
+    return rc;
 }
 
 static int decode_constraint(json *j, const struct pod *p, struct arena *a, struct spread *s,
@@ -116,13 +115,13 @@ static int decode_constraint(json *j, const struct pod *p, struct arena *a, stru
     s->topology_key = "";
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
-    if (!json_get(j, "maxSkew"))
-        return error_set(err, ERROR_INVALID, "maxSkew: missing");
     if (decode_field_int(json_get(j, "maxSkew"), "maxSkew", 1, INT32_MAX, &skew, err) < 0 ||
         decode_field_int(json_get(j, "minDomains"), "minDomains", 1, INT32_MAX, &domains, err) <
             0 ||
         decode_field_str(json_get(j, "topologyKey"), "topologyKey", a, &s->topology_key, err) < 0)
         return -1;
+    if (skew == 0)
+        return error_set(err, ERROR_INVALID, "maxSkew: missing");
     if (!s->topology_key[0])
         return error_set(err, ERROR_INVALID, "topologyKey: missing");
     if (decode_selector(json_get(j, "labelSelector"), "labelSelector", a, &s->selector, err) < 0 ||
@@ -142,15 +141,20 @@ static int decode_constraint(json *j, const struct pod *p, struct arena *a, stru
 int decode_terms_spread(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     static const char name[] = "spec.topologySpreadConstraints";
+    size_t all, i = 0;
+    int rc = decode_field_array(j, name, DECODE_TERMS_MAX, &all, err);
     p->spread = NULL;
-    if (decode_field_array(j, name, DECODE_LIST_MAX, &p->spread_len, err) < 0)
-        return -1;
-    if (p->spread_len == 0)
-        return 0;
-    p->spread = arena_new(a, struct spread, p->spread_len);
-    size_t i = 0;
-    for (struct json_iter it = json_iter(j); json_next(&it); i++)
-        if (decode_constraint(it.value, p, a, &p->spread[i], err) < 0)
-            return error_wrap(err, "%s[%zu]", name, i);
-    return 0;
+    p->spread_len = 0;
+    if (all == 0)
+        return rc;
+    p->spread = arena_new(a, struct spread, all < DECODE_TERMS_MAX ? all : DECODE_TERMS_MAX);
+    for (struct json_iter it = json_iter(j); i < DECODE_TERMS_MAX && json_next(&it); i++) {
+        struct spread *s = &p->spread[p->spread_len];
+        *s = (struct spread){0};
+        if (decode_constraint(it.value, p, a, s, rc < 0 ? NULL : err) == 0)
+            p->spread_len++;
+        else
+            rc = rc < 0 ? rc : error_wrap(err, "%s[%zu]", name, i);
+    }
+    return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* decode_terms - a pod's affinity to other pods, and its topologySpreadConstraints. Both need the
- * pod's namespace and labels, so metadata must be decoded first. */
+ * pod's namespace and labels, so metadata must be decoded first. After an error the pod has what
+ * can be read. */
 #pragma once
 
 #include "lib/base/error.h"

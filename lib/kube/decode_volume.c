@@ -84,10 +84,9 @@ static int keep(json *volume, const struct json_iter *source, size_t room, struc
 {
     const struct json_iter it = *source;
     if (FIELD(it, "image")) {
-        const char *reference = NULL;
-        if (decode_field_str(json_get(it.value, "reference"), "image.reference", a, &reference,
-                             err) < 0)
-            return -1;
+        const char *reference = NULL; /* for scores only */
+        (void)decode_field_str(json_get(it.value, "reference"), "image.reference", a, &reference,
+                               NULL);
         if (!reference || !reference[0])
             return 0;
         if (!p->image_volumes)
@@ -95,10 +94,14 @@ static int keep(json *volume, const struct json_iter *source, size_t room, struc
         p->image_volumes[p->image_volumes_len++] = reference;
         return 0;
     }
+    if (p->volumes_len == DECODE_VOLUMES_MAX)
+        return error_set(err, ERROR_INVALID, "more than %d volumes with a disk or a claim",
+                         DECODE_VOLUMES_MAX);
     if (!p->volumes)
-        p->volumes = arena_new(a, struct pod_volume, room);
+        p->volumes =
+            arena_new(a, struct pod_volume, room < DECODE_VOLUMES_MAX ? room : DECODE_VOLUMES_MAX);
     struct pod_volume *v = &p->volumes[p->volumes_len];
-    v->name = "";
+    *v = (struct pod_volume){.name = ""};
     if (decode_field_str(json_get(volume, "name"), "name", a, &v->name, err) < 0 ||
         decode_source(source, p, a, v, err) < 0)
         return -1;
@@ -112,16 +115,15 @@ int decode_volume_list(json *j, struct pod *p, struct arena *a, struct error *er
     p->volumes = NULL; /* a repeated member of the same name may be longer */
     p->image_volumes = NULL;
     p->volumes_len = p->image_volumes_len = 0;
-    if (decode_field_array(j, "spec.volumes", DECODE_LIST_MAX, &len, err) < 0)
-        return -1;
-    for (struct json_iter at = json_iter(j); json_next(&at); i++) {
+    int rc = decode_field_array(j, "spec.volumes", DECODE_LIST_MAX, &len, err);
+    for (struct json_iter at = json_iter(j); len > 0 && json_next(&at); i++) {
         for (struct json_iter it = json_iter(at.value); json_next(&it);) {
             if (!it.key || !source_matters(&it) || json_is_null(it.value))
                 continue;
-            if (keep(at.value, &it, len, p, a, err) < 0)
-                return error_wrap(err, "spec.volumes[%zu]", i);
+            if (keep(at.value, &it, len, p, a, rc < 0 ? NULL : err) < 0)
+                rc = rc < 0 ? rc : error_wrap(err, "spec.volumes[%zu]", i);
             break; /* a volume has one source */
         }
     }
-    return 0;
+    return rc;
 }

@@ -70,7 +70,7 @@ const struct option_row events_option_rows[] = {
 
 static struct metric said = {.kind = METRIC_COUNTER,
                              .name = "cosched_events_total",
-                             .help = "Events by what became of them.",
+                             .help = "Events by result.",
                              .label = "result"};
 
 /* One message. It waits in the queue, then moves to the sent list. */
@@ -96,7 +96,7 @@ struct events {
     struct events_options options;
     struct kube_client *client;
     char *component;
-    char host[128];
+    char host[256]; /* a node's name has 253 at most */
     pthread_t thread;
 
     pthread_mutex_t lock; /* of the fields below */
@@ -346,11 +346,11 @@ static int send_note(struct events *e, struct note *n, struct error *err)
 /* How long until the rate allows one more; 0: now, and the token is taken. */
 static int64_t take_token(struct events *e, int64_t now_ms)
 {
-    const struct events_pace *shared = e->options.shared;
+    const struct events_limit *shared = e->options.shared;
     if (!shared)
         return rate_limit_take(&e->own, false, now_ms);
     bool busy = shared->is_busy(shared->arg);
-    int64_t ms = rate_limit_take(shared->pace, busy, now_ms);
+    int64_t ms = rate_limit_take(shared->rate, busy, now_ms);
     return busy ? num_min(ms, BUSY_POLL_MS) : ms;
 }
 
@@ -462,7 +462,9 @@ int events_start(struct events **out, struct kube_config *kube, const struct kub
     pthread_condattr_destroy(&attr);
     map_init(&e->waiting.by_key);
     map_init(&e->sent.by_key);
-    if (gethostname(e->host, sizeof e->host - 1) < 0)
+    if (o->host)
+        (void)str_format(e->host, sizeof e->host, "%s", o->host);
+    else if (gethostname(e->host, sizeof e->host - 1) < 0)
         e->host[0] = '\0';
     struct kube_options limits = *k;
     limits.qps = 0; /* it has its own rate */

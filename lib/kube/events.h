@@ -26,12 +26,13 @@ struct events_options { /* rows: events_option_rows */
     int64_t qps;
     int64_t max_age_ms; /* 0: EVENTS_MAX_AGE_MS */
     /* no option; NULL: its own bucket. Must outlive the events. */
-    const struct events_pace *shared;
+    const struct events_limit *shared;
+    const char *host; /* no option; in whose name they are written, NULL: this machine's */
 };
 
 /* One bucket for several writers; its slow rate applies while is_busy returns true. */
-struct events_pace {
-    struct rate_limit *pace;
+struct events_limit {
+    struct rate_limit *rate;
     bool (*is_busy)(void *arg); /* any thread */
     void *arg;
 };

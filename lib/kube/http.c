@@ -55,7 +55,7 @@ struct transfer {
     size_t received;
     size_t max_bytes;
     int64_t last_byte_ms;
-    struct wake_coalesce gather; /* for a stream */
+    struct wake_coalesce coalesce; /* for a stream */
     unsigned attempts;
     bool write;
     bool refused; /* a callback ended it; err says why */
@@ -343,7 +343,7 @@ static enum outcome drive(struct kube_http *h, struct transfer *t, CURLcode *res
             wait = num_min(wait, due);
         }
         if (t->sink)
-            clock_sleep_us(wake_coalesce_round(&t->gather, clock_mono_us()));
+            clock_sleep_us(wake_coalesce_round(&t->coalesce, clock_mono_us()));
         if (curl_multi_poll(h->multi, NULL, 0, (int)wait, NULL) != CURLM_OK)
             return OUTCOME_BROKEN;
     }

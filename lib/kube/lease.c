@@ -4,10 +4,10 @@
  *
  *          +--------------------------------- retry_ms --------------------------------+
  *          v                                                                           |
- *       LOOKING -- GET: held by another, changed within its duration (look) -----------+
+ *       WAITING -- GET: held by another, changed within its duration (read_lease) -----+
  *          |  \
  *          |   +-- no Lease: POST.  Released, or unchanged for a whole duration on our clock: PUT
- *          |             | 201/200 (acquire)              | 409, lost reply: back to LOOKING
+ *          |             | 201/200 (acquire)              | 409, lost reply: back to WAITING
  *          |             v
  *          |          LEADING -- PUT every retry_ms (renew) --+
  *          |             |  ^                                 | 200: the fence moves to when this
@@ -23,7 +23,7 @@
  * renewal, and is over 4 s later. The server saw that renewal after it began, so another candidate
  * cannot see it earlier, and waits a duration (15 s) from then. Every write carries the
  * resourceVersion it is based on, so of two candidates one gets 409. A write whose answer was lost
- * does not count: a LOOKING candidate that finds its own name waits like any other.
+ * does not count: a WAITING candidate that finds its own name waits like any other.
  */
 #include "lib/kube/lease.h"
 
@@ -174,7 +174,7 @@ static void limit_time(struct lease *l, int64_t now_ms)
 }
 
 /* Reads the Lease into the state. */
-static int look(struct lease *l, struct error *err)
+static int read_lease(struct lease *l, struct error *err)
 {
     AUTO_JSON *doc = NULL;
     struct lease_record rec = {0};
@@ -277,13 +277,13 @@ static int64_t renew(struct lease *l)
         log_warn("lease not renewed", kv("lease", l->name), kv("error", err.text));
     int64_t wait = num_max(num_max(l->options.retry_ms / 4, 10), err.retry_after_ms);
     /* After a lost reply or another holder's write our version is old: read before the next try. */
-    return look(l, &err) == 0 && next_action(l) == LEASE_LOST ? 0 : wait;
+    return read_lease(l, &err) == 0 && next_action(l) == LEASE_LOST ? 0 : wait;
 }
 
 static int64_t step(struct lease *l, bool *lost)
 {
     struct error err = ERROR_INIT;
-    if (!l->state.leading && look(l, &err) < 0) {
+    if (!l->state.leading && read_lease(l, &err) < 0) {
         if (err.code != ERROR_CANCELLED)
             log_warn("lease not read", kv("lease", l->name), kv("error", err.text));
         return num_max(l->options.retry_ms, err.retry_after_ms);
@@ -428,7 +428,7 @@ static void give_back(struct lease *l)
     int rc = new_client(l, &err);
     if (rc == 0)
         rc = release(l, &err);
-    if (rc < 0 && err.code == ERROR_CONFLICT && look(l, &err) == 0 && l->found &&
+    if (rc < 0 && err.code == ERROR_CONFLICT && read_lease(l, &err) == 0 && l->found &&
         str_eq(l->state.seen.holder, l->identity))
         rc = release(l, &err);
     if (rc < 0)

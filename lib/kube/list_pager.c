@@ -7,9 +7,11 @@
 
 #include <string.h>
 
+#include "lib/base/num.h"
+
 void list_pager_init(struct list_pager *p, const struct list_pager_config *c)
 {
-    *p = (struct list_pager){.config = *c};
+    *p = (struct list_pager){.config = *c, .limit = c->limit};
     p->one[0].memory.keep = p->one[1].memory.keep = SIZE_MAX;
     p->now = &p->one[0];
     p->next = &p->one[1];
@@ -44,10 +46,10 @@ static int parse(struct list_pager *p, struct list_pager_one *one, struct error 
     return 0;
 }
 
-static int fetch(struct list_pager *p, struct list_pager_one *one, struct error *err)
+static int fetch_once(struct list_pager *p, struct list_pager_one *one, struct error *err)
 {
     AUTO_STRBUF path = {0};
-    strbuf_adds(&path, p->config.path);
+    strbuf_addf(&path, "%s?limit=%lld%s", p->config.path, (long long)p->limit, p->config.query);
     if (p->token.len > 0) {
         strbuf_adds(&path, "&continue=");
         kube_http_escape(&path, strbuf_str(&p->token));
@@ -63,6 +65,23 @@ static int fetch(struct list_pager *p, struct list_pager_one *one, struct error 
     if (kube_http_do(p->config.http, &q, &one->body, NULL, NULL, err) < 0)
         return -1;
     return parse(p, one, err);
+}
+
+static int fetch(struct list_pager *p, struct list_pager_one *one, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    while (fetch_once(p, one, &why) < 0) {
+        if (why.code != ERROR_TOO_LARGE || p->limit == 1) {
+            if (err != NULL)
+                *err = why;
+            return -1;
+        }
+        p->limit = num_max(p->limit / 2, 1);
+        p->config.consistent = true; /* a watch cache ignores the limit */
+        error_clear(&why);
+    }
+    p->limit = num_min(p->limit * 2, p->config.limit);
+    return 0;
 }
 
 static void *worker_fetch(void *arg)
@@ -105,7 +124,9 @@ int list_pager_next(struct list_pager *p, json **root, struct error *err)
         return -1;
     p->more = p->token.len > 0;
     error_clear(&p->next->err);
-    p->ahead = p->more && pthread_create(&p->thread, NULL, worker_fetch, p) == 0;
+    /* Two pages of objects that tenants made large would be too much memory at once. */
+    bool small = (int64_t)p->now->body.len <= p->config.max_bytes / 4;
+    p->ahead = p->more && small && pthread_create(&p->thread, NULL, worker_fetch, p) == 0;
     *root = json_root(p->now->doc);
     return 1;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* list_pager - a list, page by page: while the caller reads one, a thread fetches and parses the
  * next, so a long list takes as long as the slower of server and reader. At most two pages are in
- * memory. */
+ * memory.
+ *
+ * How large objects are is for their owners to choose, so a page that exceeds max_bytes is asked
+ * for again with fewer objects, and the pages after it grow again. Only an object that alone
+ * exceeds it is an error. */
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +22,9 @@ enum { LIST_PAGER_VERSION_SIZE = 128 };
 
 struct list_pager_config {
     struct kube_http *http; /* ours until list_pager_deinit, except for kube_http_cancel */
-    const char *path;       /* with a query: limit, selectors */
+    const char *path;       /* without a query */
+    const char *query;      /* "&labelSelector=...", or "" */
+    int64_t limit;          /* the most objects of a page */
     bool consistent;        /* the first page is the latest state, not from a watch cache */
     int64_t timeout_ms;     /* of a page */
     int64_t idle_ms;        /* longest silence within a page */
@@ -36,6 +42,7 @@ struct list_pager_one {
 struct list_pager {
     struct list_pager_config config;
     struct strbuf token; /* of the next page; empty: first page, or no more */
+    int64_t limit;       /* of the next page */
     char version[LIST_PAGER_VERSION_SIZE];
     struct list_pager_one one[2], *now, *next;
     pthread_t thread;

@@ -85,10 +85,10 @@ struct post_pipeline {
     _Atomic bool wake_sent, stopping;
 
     pthread_mutex_t lock;
-    struct poster_jobs VEC(void *) incoming;
+    struct pipeline_jobs VEC(void *) incoming;
 
     /* Used only by the thread: */
-    struct poster_jobs queue;
+    struct pipeline_jobs queue;
     size_t queue_head;
     struct link *links;
     unsigned live, making; /* connections */
@@ -96,8 +96,8 @@ struct post_pipeline {
     int64_t connect_after_ms, ahead_after_ms;
     int64_t ahead_ms; /* when keep_ahead is due */
     struct error connect_error;
-    struct poster_successes VEC(struct success) successes;
-    struct wake_coalesce gather;
+    struct VEC(struct success) successes;
+    struct wake_coalesce coalesce;
 };
 
 static void wake(struct post_pipeline *p)
@@ -382,7 +382,7 @@ static void take_jobs(struct post_pipeline *p)
         p->queue_head = p->queue.len = 0;
     pthread_mutex_lock(&p->lock);
     if (p->queue.len == 0) {
-        struct poster_jobs empty = p->queue;
+        struct pipeline_jobs empty = p->queue;
         p->queue = p->incoming;
         p->incoming = empty;
     } else {
@@ -408,10 +408,10 @@ static struct link *find_idle(struct post_pipeline *p)
 
 static void want_connections(struct post_pipeline *p, size_t waiting)
 {
-    unsigned room = p->config.connections - p->live;
-    if (room <= p->making || waiting <= p->making || clock_mono_ms() < p->connect_after_ms)
+    unsigned unused = p->config.connections - p->live;
+    if (unused <= p->making || waiting <= p->making || clock_mono_ms() < p->connect_after_ms)
         return;
-    unsigned more = (unsigned)num_min((int64_t)room, (int64_t)waiting) - p->making;
+    unsigned more = (unsigned)num_min((int64_t)unused, (int64_t)waiting) - p->making;
     p->making += more;
     connector_want(p->connector, more);
 }
@@ -471,13 +471,13 @@ static int wait_ms(const struct post_pipeline *p)
     return (int)num_min(num_max(until_ms - clock_mono_ms(), 0), INT32_MAX);
 }
 
-static void *poster_main(void *arg)
+static void *pipeline_main(void *arg)
 {
     struct post_pipeline *p = arg;
     struct epoll_event events[EVENTS_PER_ROUND];
-    (void)pthread_setname_np(pthread_self(), "poster");
+    (void)pthread_setname_np(pthread_self(), "post-pipeline");
     while (!atomic_load(&p->stopping)) {
-        if (wake_coalesce_round(&p->gather, clock_mono_us()) > 0)
+        if (wake_coalesce_round(&p->coalesce, clock_mono_us()) > 0)
             clock_sleep_us(NAP_US);
         int n = epoll_wait(p->epoll_fd, events, EVENTS_PER_ROUND, wait_ms(p));
         for (int i = 0; i < n; i++) {
@@ -532,9 +532,9 @@ int post_pipeline_start(struct post_pipeline **out, struct kube_config *kube,
     if (rc == 0)
         rc = connector_start(&p->connector, kube, &connector, err);
     if (rc == 0) {
-        int started = pthread_create(&p->thread, NULL, poster_main, p);
+        int started = pthread_create(&p->thread, NULL, pipeline_main, p);
         p->started = started == 0;
-        rc = p->started ? 0 : error_errno(err, started, "start the poster's thread");
+        rc = p->started ? 0 : error_errno(err, started, "start the pipeline's thread");
     }
     if (rc < 0) {
         post_pipeline_stop(p);

@@ -147,7 +147,7 @@ static void count_undecodable(struct reflector *r, bool remains, const struct er
         return;
     }
     log_warn(
-        remains ? "object not understood, what it holds is unknown" : "object treated as absent",
+        remains ? "object not understood, its last good version stays" : "object treated as absent",
         kv("kind", r->config.kind->kind), kv("error", why->text), kv("more", r->bad_not_logged));
     r->bad_logged_ms = now;
     r->bad_not_logged = 0;
@@ -269,12 +269,13 @@ static int list_all(struct reflector *r, struct listing *l, bool in_parts, struc
 
 static int list_from(struct reflector *r, struct listing *l, bool in_parts, struct error *err)
 {
-    AUTO_STRBUF path = {0};
+    AUTO_STRBUF path = {0}, query = {0};
     kube_api_path(&path, r->config.kind, r->ns, NULL, NULL);
-    strbuf_addf(&path, "?limit=%lld", (long long)r->options.page_size);
-    add_selectors(r, &path);
+    add_selectors(r, &query);
     struct list_pager_config c = {.http = r->http,
                                   .path = strbuf_str(&path),
+                                  .query = strbuf_str(&query),
+                                  .limit = r->options.page_size,
                                   .consistent = r->consistent,
                                   .timeout_ms = r->options.request_timeout_ms * LIST_TIMES,
                                   .idle_ms = r->options.request_timeout_ms,

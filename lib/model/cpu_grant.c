@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/base/json.h"
+#include "lib/base/num.h"
 
 static bool find_container(const struct pod *p, const char *name, uint32_t *out)
 {
@@ -18,21 +19,6 @@ static bool find_container(const struct pod *p, const char *name, uint32_t *out)
     return false;
 }
 
-/* Digits, no leading zero, below limit. */
-static bool number_parse(const char *s, size_t n, unsigned limit, unsigned *out)
-{
-    unsigned v = 0;
-    if (n == 0 || n > 6 || (s[0] == '0' && n > 1))
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] < '0' || s[i] > '9')
-            return false;
-        v = v * 10 + (unsigned)(s[i] - '0');
-    }
-    *out = v;
-    return v < limit;
-}
-
 /* {"elems":{"0":{},...}} */
 static int read_elems(json *j, struct cpuset *seen, struct cpuset *out, struct error *err)
 {
@@ -42,16 +28,16 @@ static int read_elems(json *j, struct cpuset *seen, struct cpuset *out, struct e
     if (json_len(elems) == 0)
         return error_set(err, ERROR_INVALID, "elems: is empty");
     for (struct json_iter it = json_iter(elems); json_next(&it);) {
-        unsigned cpu = 0;
-        if (!number_parse(it.key, it.key_len, CPUSET_MAX, &cpu))
+        size_t cpu;
+        if (!num_parse_index(it.key, it.key_len, CPUSET_MAX, &cpu))
             return error_set(err, ERROR_INVALID, "elems: not a CPU from 0 to %d: '%.32s'",
                              CPUSET_MAX - 1, it.key);
         if (!json_is_object(it.value) || json_len(it.value) != 0)
-            return error_set(err, ERROR_INVALID, "elems: CPU %u: must be {}", cpu);
-        if (cpuset_has(seen, cpu))
-            return error_set(err, ERROR_INVALID, "elems: CPU %u is there twice", cpu);
-        cpuset_add(seen, cpu);
-        cpuset_add(out, cpu);
+            return error_set(err, ERROR_INVALID, "elems: CPU %zu: must be {}", cpu);
+        if (cpuset_has(seen, (unsigned)cpu))
+            return error_set(err, ERROR_INVALID, "elems: CPU %zu is there twice", cpu);
+        cpuset_add(seen, (unsigned)cpu);
+        cpuset_add(out, (unsigned)cpu);
     }
     return 0;
 }
@@ -64,15 +50,15 @@ static int read_container(json *j, uint32_t container, struct cpu_grant *out, st
         return error_set(err, ERROR_INVALID, "must be an object of NUMA nodes");
     for (struct json_iter it = json_iter(j); json_next(&it);) {
         struct cpu_grant_part *part = &out->parts[out->len++];
-        unsigned numa = 0;
-        if (!number_parse(it.key, it.key_len, CPU_GRANT_NUMA_MAX, &numa))
+        size_t numa;
+        if (!num_parse_index(it.key, it.key_len, CPU_GRANT_NUMA_MAX, &numa))
             return error_set(err, ERROR_INVALID, "not a NUMA node: '%.32s'", it.key);
         *part = (struct cpu_grant_part){.container = container, .numa = (int32_t)numa};
         for (size_t i = first; i + 1 < out->len; i++)
             if (out->parts[i].numa == part->numa)
-                return error_set(err, ERROR_INVALID, "NUMA node %u is there twice", numa);
+                return error_set(err, ERROR_INVALID, "NUMA node %zu is there twice", numa);
         if (read_elems(it.value, &seen, &part->cpus, err) < 0)
-            return error_wrap(err, "NUMA node %u", numa);
+            return error_wrap(err, "NUMA node %zu", numa);
     }
     return 0;
 }

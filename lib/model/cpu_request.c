@@ -190,7 +190,7 @@ const struct cpu_request *cpu_request_read(const struct pod *p, struct arena *a,
     struct reading r = {.pod = p, .arena = a};
     if (errors != NULL)
         *errors = r.errors;
-    if (p->unreadable != NULL || (!pins && !bound && (wish == NULL || str_eq(wish, "false"))))
+    if (!pins && !bound && (wish == NULL || str_eq(wish, "false")))
         return NULL;
     r.out = arena_new(a, struct cpu_request, 1);
     r.out->each_len = pod_container_count(p);

@@ -26,8 +26,8 @@ enum gpu_mode {
 enum gpu_placement { GPU_BINPACK, GPU_SPREAD };
 enum gpu_health { GPU_HEALTH_OK, GPU_HEALTH_SICK };
 
-/* A new field must also be added to the codec in gpu.c, and to copy and comparison in
- * cards/inventory.c. */
+/* A new field must also be added to the codec in gpu.c and to copy and comparison in
+ * cards/inventory.c, and be read from the driver in cards/backend_nvml.c. */
 struct gpu_card {
     int32_t index;
     const char *uuid;

@@ -6,7 +6,7 @@
 #include "lib/model/gpu.h"
 #include "lib/model/names.h"
 
-enum { PERCENT_STEP = 5, PERCENT_MAX = 100 };
+enum { PERCENT_STEP = GPU_REQUEST_PERCENT_STEP, PERCENT_MAX = 100 };
 #define GIB (INT64_C(1) << 30)
 
 const char *const gpu_request_names[GPU_REQUEST_RESOURCES] = {
@@ -31,6 +31,15 @@ int64_t gpu_request_amount(const struct container *c, const char *resource)
     return num_min(written(c, resource, NULL), GPU_REQUEST_MAX);
 }
 
+/* On a node an amount that nobody can represent is nothing: the kubelet, whose arithmetic
+ * overflows, gives such a pod no card. */
+static int64_t amount_of(const struct pod *p, size_t i, const char *resource)
+{
+    const struct container *c = pod_container(p, i);
+    bool none = p->node != NULL && written(c, resource, NULL) == RESOURCES_TOO_LARGE;
+    return none ? 0 : gpu_request_amount(c, resource);
+}
+
 /* The most that a pod uses of a resource at one time. */
 struct peak {
     int64_t total;
@@ -45,7 +54,7 @@ static struct peak peak_of(const struct pod *p, const char *resource)
 
     for (size_t i = 0; i < pod_container_count(p); i++) {
         const struct container *c = pod_container(p, i);
-        int64_t amount = gpu_request_amount(c, resource);
+        int64_t amount = amount_of(p, i, resource);
         if (!pod_container_is_init(p, i)) {
             running = num_add_sat(running, amount);
             sidecars = num_add_sat(sidecars, c->sidecar ? amount : 0);
@@ -63,7 +72,7 @@ static int64_t share_of(const struct pod *p, size_t i, enum gpu_request_resource
                         const struct peak *peak)
 {
     if (!pod_container_is_init(p, i))
-        return gpu_request_amount(pod_container(p, i), gpu_request_names[resource]);
+        return amount_of(p, i, gpu_request_names[resource]);
     return peak->container == i ? peak->beyond : 0;
 }
 
@@ -80,8 +89,8 @@ static void read_shares(const struct pod *p, const struct peak *mem, const struc
         if (s.gib > 0 || s.percent > 0)
             out->shares[out->shares_len++] = s;
         if (pod_container_is_init(p, i))
-            out->one_card |= gpu_request_amount(pod_container(p, i), NAME_RES_GPU_MEM) > 0 ||
-                             gpu_request_amount(pod_container(p, i), NAME_RES_GPU_CORE) > 0;
+            out->one_card |=
+                amount_of(p, i, NAME_RES_GPU_MEM) > 0 || amount_of(p, i, NAME_RES_GPU_CORE) > 0;
     }
 }
 

@@ -28,6 +28,9 @@
 /* This many GiB of gpu-mem are an error: bytes were meant. */
 #define GPU_REQUEST_GIB_MAX (INT64_C(1) << 20)
 
+/* Compute is requested in steps of this many percent. */
+enum { GPU_REQUEST_PERCENT_STEP = 5 };
+
 enum gpu_request_resource {
     GPU_REQUEST_MEM,
     GPU_REQUEST_CORE,

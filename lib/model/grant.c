@@ -8,7 +8,7 @@
  */
 #include "lib/model/grant.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/json.h"
 #include "lib/base/num.h"
@@ -275,12 +275,6 @@ static const char *print_cpus(const struct grant *c, const struct pod *p, struct
     return arena_strndup(a, buf.ptr, buf.len);
 }
 
-static int label_order(const void *a, const void *b)
-{
-    const struct label *x = a, *y = b;
-    return strcmp(x->key, y->key);
-}
-
 static void put(struct labels *out, const char *key, const char *value)
 {
     out->items[out->len++] = (struct label){key, value ? value : ""};
@@ -322,5 +316,5 @@ void grant_encode(const struct grant *c, const struct pod *p, int64_t dev_gib, s
         if (grant_is_result_key(key) && !is_in_table(key))
             put(out, arena_strdup(a, key), NULL);
     }
-    qsort(out->items, out->len, sizeof out->items[0], label_order);
+    labels_sort(out);
 }

@@ -33,22 +33,6 @@ static int in_annotation(struct error *err, const char *key)
     return error_wrap(err, "annotation %s", key);
 }
 
-/* A number as we write it: digits, no leading zero, below limit. */
-static bool index_parse(const char *s, size_t n, size_t limit, size_t *out)
-{
-    size_t v = 0;
-
-    if (n == 0 || n > 9 || (s[0] == '0' && n > 1))
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] < '0' || s[i] > '9')
-            return false;
-        v = v * 10 + (size_t)(s[i] - '0');
-    }
-    *out = v;
-    return v < limit;
-}
-
 struct shares {
     struct grant_share *items;
     size_t len;
@@ -65,7 +49,7 @@ static int read_cards(json *cards, uint32_t container, bool percent, struct shar
     for (struct json_iter it = json_iter(cards); json_next(&it);) {
         size_t card;
         int64_t amount;
-        if (!index_parse(it.key, it.key_len, GPU_CARDS_MAX, &card))
+        if (!num_parse_index(it.key, it.key_len, GPU_CARDS_MAX, &card))
             return error_set(err, ERROR_INVALID, "not a card from 0 to %d: '%.32s'",
                              GPU_CARDS_MAX - 1, it.key);
         if (!json_int(it.value, &amount) || amount < 1 || amount > max)
@@ -87,8 +71,8 @@ static int read_containers(json *root, const struct pod *p, bool percent, struct
                          json_kind_name(root));
     for (struct json_iter it = json_iter(root); json_next(&it);) {
         size_t container;
-        if (!index_parse(it.key, it.key_len, p->containers_len + p->init_containers_len,
-                         &container))
+        if (!num_parse_index(it.key, it.key_len, p->containers_len + p->init_containers_len,
+                             &container))
             return error_set(err, ERROR_INVALID, "the pod has no container '%.32s'", it.key);
         if (read_cards(it.value, (uint32_t)container, percent, out, err) < 0)
             return error_wrap(err, "container %zu", container);
@@ -241,7 +225,7 @@ static int read_cards_list(const struct pod *p, const char *key, struct arena *a
     for (const char *s = text; s;) {
         const char *comma = strchr(s, ',');
         size_t len = comma ? (size_t)(comma - s) : strlen(s), card;
-        if (!index_parse(s, len, GPU_CARDS_MAX, &card)) {
+        if (!num_parse_index(s, len, GPU_CARDS_MAX, &card)) {
             error_set(err, ERROR_INVALID, "not a list of cards from 0 to %d: '%.64s'",
                       GPU_CARDS_MAX - 1, text);
             return in_annotation(err, key);

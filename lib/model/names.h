@@ -65,6 +65,10 @@
 #define NAME_ENV_MPS_MEM "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 #define NAME_ENV_MPS_THREADS "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 
+/* Container paths at which the isolation library is mounted (device-plugin/isolation/shares.h). */
+#define NAME_PATH_LIBRARY "/usr/local/cosched-gpu"
+#define NAME_PATH_PRELOAD "/etc/ld.so.preload"
+
 /* GPU topology jobs (pod labels). */
 #define NAME_LABEL_TOPOLOGY_JOB "gpu-topology"
 #define NAME_LABEL_TOPOLOGY_REPLICA "gpu-topology-replica"

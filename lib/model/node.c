@@ -50,7 +50,7 @@ bool node_is_virtual(const struct node *n)
     return str_eq(labels_get(&n->labels, NAME_LABEL_NODE_TYPE), NAME_NODE_TYPE_VIRTUAL);
 }
 
-static bool tolerated(const struct pod *p, const struct taint *t)
+bool node_taint_is_tolerated(const struct pod *p, const struct taint *t)
 {
     for (size_t i = 0; i < p->tolerations_len; i++)
         if (toleration_covers(&p->tolerations[i], t->key, t->value, t->effect))
@@ -64,9 +64,10 @@ const struct taint *node_untolerated(const struct node *n, const struct pod *p)
                                                TAINT_NO_SCHEDULE};
 
     for (size_t i = 0; i < n->taints_len; i++)
-        if (n->taints[i].effect != TAINT_PREFER_NO_SCHEDULE && !tolerated(p, &n->taints[i]))
+        if (n->taints[i].effect != TAINT_PREFER_NO_SCHEDULE &&
+            !node_taint_is_tolerated(p, &n->taints[i]))
             return &n->taints[i];
-    return n->unschedulable && !tolerated(p, &unschedulable) ? &unschedulable : NULL;
+    return n->unschedulable && !node_taint_is_tolerated(p, &unschedulable) ? &unschedulable : NULL;
 }
 
 const char *node_missing_feature(const struct node *n, const struct pod *p)

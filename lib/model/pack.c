@@ -62,6 +62,7 @@ void pack_resources(struct pack *k, struct resources *r)
     static const char *const words[] = {NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU,
                                         "nvidia.com/gpu", NULL};
     pack_array(k, r->extra, r->extra_len);
+    r->extra_room = 0;
     for (uint32_t i = 0; i < r->extra_len; i++)
         pack_word(k, &r->extra[i].name, words);
 }

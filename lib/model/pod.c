@@ -30,33 +30,35 @@ bool pod_is_finished(const struct pod *p)
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
+/* Each function below returns whether it took every name; one that did not takes the others. */
 static bool largest(const struct pod *p, const struct resources *spec, const struct resized *status,
                     struct arena *a, struct resources *out)
 {
     *out = (struct resources){0};
-    return (p->resize_infeasible || resources_max(out, spec, a)) &&
-           (!status->has_allocated || resources_max(out, &status->allocated, a)) &&
-           resources_max(out, &status->actual, a);
+    bool all = p->resize_infeasible || resources_max(out, spec, a);
+    all &= !status->has_allocated || resources_max(out, &status->allocated, a);
+    return resources_max(out, &status->actual, a) && all;
 }
 
-/* The resources of one container: borrowed from it, or built in *space. NULL: too many names. */
+/* The resources of one container: borrowed from it, or built in *space. */
 static const struct resources *container_request(const struct pod *p, const struct container *c,
-                                                 struct arena *a, struct resources *space)
+                                                 struct arena *a, struct resources *space,
+                                                 bool *all)
 {
     if (!c->resized || !c->resized->has_actual)
         return &c->requests;
-    return largest(p, &c->requests, c->resized, a, space) ? space : NULL;
+    *all &= largest(p, &c->requests, c->resized, a, space);
+    return space;
 }
 
 static bool sum_of_containers(const struct pod *p, struct arena *a, struct resources *out)
 {
+    bool all = true;
     for (size_t i = 0; i < p->containers_len; i++) {
         struct resources space;
-        const struct resources *r = container_request(p, &p->containers[i], a, &space);
-        if (!r || !resources_add(out, r, a))
-            return false;
+        all &= resources_add(out, container_request(p, &p->containers[i], a, &space, &all), a);
     }
-    return true;
+    return all;
 }
 
 /* Adds the sidecars to out, which holds the sum of the containers, and raises it to the peak of
@@ -64,20 +66,22 @@ static bool sum_of_containers(const struct pod *p, struct arena *a, struct resou
 static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
 {
     struct resources sidecars = {0}, peak = {0};
+    bool all = true;
 
     for (size_t i = 0; i < p->init_containers_len; i++) {
         const struct container *c = &p->init_containers[i];
         struct resources space, moment = {0};
         if (c->sidecar) {
-            const struct resources *r = container_request(p, c, a, &space);
-            if (!r || !resources_add(out, r, a) || !resources_add(&sidecars, r, a))
-                return false;
-        } else if (!resources_add(&moment, &c->requests, a) ||
-                   !resources_add(&moment, &sidecars, a) || !resources_max(&peak, &moment, a)) {
-            return false;
+            const struct resources *r = container_request(p, c, a, &space, &all);
+            all &= resources_add(out, r, a);
+            all &= resources_add(&sidecars, r, a);
+        } else {
+            all &= resources_add(&moment, &c->requests, a);
+            all &= resources_add(&moment, &sidecars, a);
+            all &= resources_max(&peak, &moment, a);
         }
     }
-    return resources_max(out, &peak, a);
+    return resources_max(out, &peak, a) && all;
 }
 
 /* spec.resources replaces the containers' sum for the resources it names. Only these three kinds
@@ -86,12 +90,12 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
 {
     const struct resources *spec = &p->sizes->requests, *from = spec;
     struct resources space;
+    bool all = true;
 
     if (!p->sizes->has_requests)
         return true;
     if (p->sizes->status.has_actual) {
-        if (!largest(p, spec, &p->sizes->status, a, &space))
-            return false;
+        all &= largest(p, spec, &p->sizes->status, a, &space);
         from = &space;
     }
     if (spec->has & RESOURCES_HAS_CPU) {
@@ -108,13 +112,12 @@ static bool with_pod_level(const struct pod *p, struct arena *a, struct resource
             continue;
         /* max adds the name to the list, with 0 or more. */
         struct resource_extra zero = {name, 0};
-        if (!resources_max(out, &(struct resources){.extra = &zero, .extra_len = 1}, a))
-            return false;
+        all &= resources_max(out, &(struct resources){.extra = &zero, .extra_len = 1}, a);
         for (uint32_t k = 0; k < out->extra_len; k++)
             if (str_eq(out->extra[k].name, name))
                 out->extra[k].value = resources_get(from, name, NULL);
     }
-    return true;
+    return all;
 }
 
 /* Resources of a ResourceClaim do not come out of the node's allocatable. */
@@ -134,13 +137,16 @@ static void without_claimed(const struct pod *p, struct resources *out)
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out)
 {
     *out = (struct resources){0};
-    if (!sum_of_containers(p, a, out) ||
-        (p->init_containers_len > 0 && !with_init_containers(p, a, out)) ||
-        (p->sizes && (!with_pod_level(p, a, out) || !resources_add(out, &p->sizes->overhead, a))))
-        return false;
+    bool all = sum_of_containers(p, a, out);
+    if (p->init_containers_len > 0)
+        all &= with_init_containers(p, a, out);
+    if (p->sizes) {
+        all &= with_pod_level(p, a, out);
+        all &= resources_add(out, &p->sizes->overhead, a);
+    }
     if (p->claimed_len > 0)
         without_claimed(p, out);
-    return true;
+    return all;
 }
 
 bool toleration_covers(const struct toleration *t, const char *key, const char *value,

@@ -147,9 +147,13 @@ struct pod {
     size_t claimed_len;
     struct pod_condition scheduled; /* the PodScheduled condition; type NULL when absent */
 
-    /* Why it could not be decoded, as a sentence; NULL: it was. Such a pod has only its names, uid,
-     * version, node, scheduler, phase, gated and terminating, and labels and annotations if
-     * readable: what it holds is unknown. Only decode_pod_remains makes it. */
+    /* Why no node may take it: a value that decides where it may run could not be read, or there
+     * are more of them than we judge. NULL: none. What it holds is known: a bound pod counts like
+     * any other. */
+    const char *unplaceable;
+    /* Why it could not be decoded, as a sentence; NULL: it was. Such a pod has only its metadata
+     * and phase: the last version that could be read stays in force. Only decode_pod_remains makes
+     * it. */
     const char *unreadable;
 
     struct resources request; /* the effective request (pod_effective_request); filled by decode */
@@ -171,8 +175,8 @@ bool pod_is_finished(const struct pod *p);
  * A container or sidecar whose status has `resources` (in-place resize) counts with the largest of
  * spec, allocated and actual; without spec when the resize is Infeasible. Ordinary init containers
  * count by spec. Pod-level status likewise, for the names in the pod-level requests. As in
- * Kubernetes 1.36. What a ResourceClaim provides (pod.claimed) is left out. false: overflow, too
- * many names.
+ * Kubernetes 1.36. What a ResourceClaim provides (pod.claimed) is left out. Sums saturate. false:
+ * too many names; those beyond the bound are left out.
  */
 bool pod_effective_request(const struct pod *p, struct arena *a, struct resources *out);
 /* Whether one of the tolerations covers the taint. Operators as of 1.36: Equal and Exists. */

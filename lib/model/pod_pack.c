@@ -144,6 +144,7 @@ static void pack_pod(struct pack *k, struct pod *p)
     pack_word(k, &p->scheduled.status, statuses);
     pack_word(k, &p->scheduled.reason, reasons);
     pack_text(k, &p->scheduled.message);
+    pack_text(k, &p->unplaceable);
     pack_text(k, &p->unreadable);
     pack_resources(k, &p->request);
 }

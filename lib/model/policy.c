@@ -170,8 +170,10 @@ bool policy_parse_duration(const char *text, int64_t *ms)
         if (text == NULL || !num_mul(number, unit, &part) || !num_add(sum, part, &sum))
             return false;
     }
+    if (sum <= 0 || sum > most)
+        return false;
     *ms = sum;
-    return sum > 0 && sum <= most;
+    return true;
 }
 
 const char *policy_resource_name(enum policy_resource r)

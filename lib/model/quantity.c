@@ -2,34 +2,40 @@
 /*
  * Parses Kubernetes quantities exactly.
  *
- * A quantity is D * 10^e * 2^b with D a decimal number of up to 256 digits: no machine integer
- * holds that, and a float would lose the last byte of "9223372036854775807". So all arithmetic is
- * done on the row of decimal digits:
+ * A quantity is D * 10^e * 2^b with D a decimal number of any length: no machine integer holds
+ * that, and a float would lose the last byte of "9223372036854775807". So all arithmetic is done on
+ * the row of decimal digits:
  *
  *     "1.5Gi"   digits 15, point after 1, b = 30
  *               times 1024 three times, digit by digit:  1610612736 0, point 1 before the end
  *     "1e-9"    digits 1, point moved 9 places to the left
  *
  * The digits before the point are the whole part, which fits only with at most 19 digits; any
- * non-zero digit after the point decides the rounding.
+ * non-zero digit after the point decides the rounding. So the first DIGITS_KEPT digits suffice; of
+ * later ones only counts whether one is not zero. (The API server keeps text of any length: a
+ * thousand leading zeros, a thousand nines.)
  *
  * The grammar is Kubernetes' documented one. Its parser accepts more ("k" and "." are 0 there), but
- * the API server rewrites such text in canonical form.
+ * the API server rewrites such text in canonical form. It reads an exponent modulo 2^32 and keeps
+ * the text, so "1e4294967299" is 1000 to every other program, and here.
  */
 #include "lib/model/quantity.h"
 
 #include <stdbool.h>
 
+#include "lib/base/num.h"
+
 enum {
-    DIGITS_MAX = QUANTITY_TEXT_MAX + 24, /* 2^60 adds 19 digits */
-    EXPONENT_MAX = 100000, /* longer than any row of digits: larger ones count as this */
+    DIGITS_KEPT = 256,
+    DIGITS_MAX = DIGITS_KEPT + 24, /* 2^60 adds 19 digits */
 };
 
 /* Most significant first. The value is 0.d0 d1 d2... * 10^point; no leading zeros. */
 struct decimal {
     unsigned char digit[DIGITS_MAX];
     int len;
-    int point;
+    bool rest; /* a digit that is not zero was left out behind them */
+    int64_t point;
 };
 
 static bool is_digit(char c)
@@ -37,9 +43,19 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+enum { SHOWN = 64 }; /* bytes of the text in a message */
+
 static int not_a_quantity(const char *text, size_t n, struct error *err)
 {
-    return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)n, text);
+    return error_set(err, ERROR_INVALID, "not a quantity: '%.*s'", (int)(n < SHOWN ? n : SHOWN),
+                     text);
+}
+
+static int too_large(const char *text, size_t n, bool negative, int64_t *out, struct error *err)
+{
+    *out = negative ? INT64_MIN : INT64_MAX;
+    return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)(n < SHOWN ? n : SHOWN),
+                     text);
 }
 
 /* Reads digits and point from the start of the text; returns the bytes read, 0: no digit. */
@@ -49,6 +65,7 @@ static size_t take_digits(const char *text, size_t n, struct decimal *d)
     bool any = false, behind_point = false;
 
     d->len = 0;
+    d->rest = false;
     d->point = 0;
     for (; i < n; i++) {
         if (text[i] == '.' && !behind_point) {
@@ -62,7 +79,10 @@ static size_t take_digits(const char *text, size_t n, struct decimal *d)
             d->point -= behind_point ? 1 : 0; /* a leading zero */
             continue;
         }
-        d->digit[d->len++] = (unsigned char)(text[i] - '0');
+        if (d->len < DIGITS_KEPT)
+            d->digit[d->len++] = (unsigned char)(text[i] - '0');
+        else
+            d->rest |= text[i] != '0';
         d->point += behind_point ? 0 : 1;
     }
     return any ? i : 0;
@@ -86,27 +106,17 @@ static void times_1024(struct decimal *d)
     d->point += extra;
 }
 
-/* "e3", "E-12": not "e" or "E" alone. */
-static bool take_exponent(const char *s, size_t n, int *out)
+/* "e3", "E-12": not "e" or "E" alone. The API server takes what fits into 64 bits and keeps 32 of
+ * them. */
+static bool take_exponent(const char *s, size_t n, int64_t *out)
 {
-    size_t i = 1;
-    bool negative = false;
-    int v = 0;
+    int64_t v;
+    size_t sign = n > 2 && s[1] == '+' && s[2] != '-' ? 1 : 0;
 
-    if (n < 2 || (s[0] != 'e' && s[0] != 'E'))
+    if (n < 2 || (s[0] != 'e' && s[0] != 'E') ||
+        num_parse(s + 1 + sign, n - 1 - sign, &v, NULL) < 0)
         return false;
-    if (s[i] == '-' || s[i] == '+')
-        negative = s[i++] == '-';
-    if (i == n)
-        return false;
-    for (; i < n; i++) {
-        if (!is_digit(s[i]))
-            return false;
-        v = v * 10 + (s[i] - '0');
-        if (v > EXPONENT_MAX)
-            v = EXPONENT_MAX;
-    }
-    *out = negative ? -v : v;
+    *out = (int32_t)(uint32_t)(uint64_t)v;
     return true;
 }
 
@@ -118,7 +128,7 @@ static bool apply_suffix(const char *s, size_t n, struct decimal *d)
     } units[] = {{'n', -3}, {'u', -2}, {'m', -1}, {'k', 1}, {'M', 2},
                  {'G', 3},  {'T', 4},  {'P', 5},  {'E', 6}};
     static const char binary[] = "KMGTPE";
-    int exponent;
+    int64_t exponent;
 
     if (n == 0)
         return true;
@@ -150,15 +160,15 @@ static bool whole_part(const struct decimal *d, uint64_t *out, bool *rest)
 {
     uint64_t v = 0;
 
-    *rest = false;
+    *rest = d->rest;
     *out = 0;
     if (d->len == 0)
         return true;
     if (d->point > 19)
         return false;
-    for (int i = 0; i < d->point; i++)
+    for (int64_t i = 0; i < d->point; i++)
         v = v * 10 + (i < d->len ? d->digit[i] : 0u); /* 19 digits fit in 64 bits */
-    for (int i = d->point < 0 ? 0 : d->point; i < d->len; i++)
+    for (int64_t i = num_max(d->point, 0); i < d->len; i++)
         if (d->digit[i] != 0)
             *rest = true;
     *out = v;
@@ -173,9 +183,6 @@ int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum q
     uint64_t magnitude;
     size_t sign, used;
 
-    if (n > QUANTITY_TEXT_MAX)
-        return error_set(err, ERROR_INVALID, "not a quantity: longer than %d bytes",
-                         QUANTITY_TEXT_MAX);
     negative = n > 0 && text[0] == '-';
     sign = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
     used = take_digits(text + sign, n - sign, &d);
@@ -185,13 +192,13 @@ int quantity_parse(const char *text, size_t n, enum quantity_scale scale, enum q
     if (scale == QUANTITY_MILLI)
         d.point += 3;
     if (!whole_part(&d, &magnitude, &rest))
-        return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)n, text);
+        return too_large(text, n, negative, out, err);
     /* Rounding up grows the magnitude of a positive number, rounding down that of a negative
      * one. */
     if (rest && (round == QUANTITY_UP) != negative)
         magnitude++;
     if (magnitude > (uint64_t)INT64_MAX + (negative ? 1u : 0u))
-        return error_set(err, ERROR_RANGE, "quantity too large: '%.*s'", (int)n, text);
+        return too_large(text, n, negative, out, err);
     if (!negative)
         *out = (int64_t)magnitude;
     else

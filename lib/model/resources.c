@@ -5,14 +5,18 @@
  * depend on input order.
  *
  * Only its owner changes an array in place: set, add and max work on a list that began as {0} or by
- * resources_copy. The array is reallocated when a name is added, and arenas do not free memory; but
- * accounting adds lists of the same names, which costs nothing.
+ * resources_copy. The array is reallocated when names are added, and arenas do not free memory; but
+ * accounting adds lists of the same names, which costs nothing, and a decoder reserves first.
  */
 #include "lib/model/resources.h"
 
 #include "lib/base/num.h"
+#include "lib/model/names.h"
 
-enum { NAME_MAX_BYTES = 253 + 1 + 63 }; /* prefix, '/', name */
+enum {
+    NAME_MAX_BYTES = 253 + 1 + 63, /* prefix, '/', name */
+    SHOWN = 64                     /* bytes of a value in a message */
+};
 
 /* The four fields, by name. */
 static const struct {
@@ -95,33 +99,58 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
     return value;
 }
 
-/* Inserts a new name at its index. There must be space. */
+/* Cards are counted however many other names stand before theirs. */
+static bool has_room(const struct resources *r, const char *name, size_t n)
+{
+    static const char *const cards[] = {NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU,
+                                        NAME_RES_NVIDIA_GPU};
+    for (size_t i = 0; i < sizeof cards / sizeof cards[0]; i++)
+        if (name_order(name, n, cards[i]) == 0)
+            return true;
+    return r->extra_len < RESOURCES_EXTRA_MAX;
+}
+
+void resources_reserve(struct resources *r, struct arena *a, size_t names)
+{
+    size_t n = names < RESOURCES_EXTRA_MAX ? names : RESOURCES_EXTRA_MAX;
+    struct resource_extra *grown = arena_new(a, struct resource_extra, r->extra_len + n);
+
+    if (r->extra_len > 0)
+        memcpy(grown, r->extra, r->extra_len * sizeof grown[0]);
+    r->extra = grown;
+    r->extra_room = (uint16_t)n;
+}
+
+/* Inserts a new name at its index. */
 static void extra_insert(struct resources *r, struct arena *a, uint32_t at, const char *name,
                          int64_t value)
 {
-    struct resource_extra *grown = arena_new(a, struct resource_extra, (size_t)r->extra_len + 1);
-
-    if (at > 0)
-        memcpy(grown, r->extra, at * sizeof grown[0]);
-    if (r->extra_len > at)
-        memcpy(grown + at + 1, r->extra + at, (r->extra_len - at) * sizeof grown[0]);
-    grown[at] = (struct resource_extra){name, value};
-    r->extra = grown;
+    if (r->extra_room == 0)
+        resources_reserve(r, a, 1);
+    memmove(r->extra + at + 1, r->extra + at, (r->extra_len - at) * sizeof r->extra[0]);
+    r->extra[at] = (struct resource_extra){name, value};
     r->extra_len++;
+    r->extra_room--;
 }
 
 static int set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
                     const char *text, size_t text_len, enum quantity_round round, struct error *err)
 {
     size_t f = field_index(name, name_len);
-    int64_t value;
+    int64_t value = -1;
     bool found;
 
     if (quantity_parse(text, text_len, f < FIELDS ? fields[f].scale : QUANTITY_UNITS, round, &value,
-                       err) < 0)
-        return -1;
+                       err) < 0) {
+        if (value != INT64_MAX)
+            return -1;
+        error_clear(err); /* too large: the largest */
+    }
     if (value < 0)
-        return error_set(err, ERROR_INVALID, "must not be negative: '%.*s'", (int)text_len, text);
+        return error_set(err, ERROR_INVALID, "must not be negative: '%.*s'",
+                         (int)(text_len < SHOWN ? text_len : SHOWN), text);
+    if (round == QUANTITY_DOWN)
+        value = num_min(value, RESOURCES_TOO_LARGE - 1);
     if (f < FIELDS) {
         *field_of(r, f) = value;
         r->has = (uint8_t)(r->has | fields[f].bit);
@@ -132,7 +161,7 @@ static int set_text(struct resources *r, struct arena *a, const char *name, size
         r->extra[at].value = value;
         return 0;
     }
-    if (r->extra_len >= RESOURCES_EXTRA_MAX)
+    if (!has_room(r, name, name_len))
         return error_set(err, ERROR_TOO_LARGE, "more than %d extended resources",
                          RESOURCES_EXTRA_MAX);
     extra_insert(r, a, at, arena_strndup(a, name, name_len), value);
@@ -152,20 +181,18 @@ int resources_set_text(struct resources *r, struct arena *a, const char *name, s
     return 0;
 }
 
-static bool combine(int64_t *dst, int64_t src, bool sum)
+static int64_t combine(int64_t a, int64_t b, bool sum)
 {
-    if (sum)
-        return num_add(*dst, src, dst);
-    *dst = num_max(*dst, src);
-    return true;
+    return sum ? num_add_sat(a, b) : num_max(a, b);
 }
 
 /* dst = dst + src, or max(dst, src), for each name of src. */
 static bool merge(struct resources *dst, const struct resources *src, struct arena *a, bool sum)
 {
+    bool all = true;
+
     for (size_t i = 0; i < FIELDS; i++)
-        if (!combine(field_of(dst, i), field_value(src, i), sum))
-            return false;
+        *field_of(dst, i) = combine(field_value(dst, i), field_value(src, i), sum);
     dst->has = (uint8_t)(dst->has | src->has);
 
     for (uint32_t i = 0; i < src->extra_len; i++) {
@@ -173,15 +200,16 @@ static bool merge(struct resources *dst, const struct resources *src, struct are
         bool found;
         uint32_t at = extra_index(dst, e->name, strlen(e->name), &found);
         if (found) {
-            if (!combine(&dst->extra[at].value, e->value, sum))
-                return false;
-        } else if (dst->extra_len < RESOURCES_EXTRA_MAX) {
+            dst->extra[at].value = combine(dst->extra[at].value, e->value, sum);
+        } else if (has_room(dst, e->name, strlen(e->name))) {
+            if (dst->extra_room == 0)
+                resources_reserve(dst, a, src->extra_len - i);
             extra_insert(dst, a, at, e->name, e->value);
         } else {
-            return false;
+            all = false;
         }
     }
-    return true;
+    return all;
 }
 
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a)
@@ -206,6 +234,7 @@ void resources_copy(struct resources *dst, const struct resources *src, struct a
     }
     *dst = *src;
     dst->extra = extra;
+    dst->extra_room = 0;
 }
 
 /* Whether the non-zero extras of a have the same amount in b. */

@@ -3,7 +3,9 @@
  * resources - amounts that a node offers or a pod requests.
  *
  * CPU in milli, memory and ephemeral storage in bytes, the rest (extended resources, hugepages) as
- * whole numbers sorted by name. Sums are checked: resources_add returns false rather than wrap.
+ * whole numbers sorted by name. Amounts and sums saturate: RESOURCES_TOO_LARGE is an amount that
+ * cannot be represented ("1e30", which the API server accepts). A node never has it, so no pod that
+ * requests it fits.
  */
 #pragma once
 
@@ -16,7 +18,8 @@
 #include "lib/base/str.h"
 #include "lib/model/quantity.h"
 
-enum { RESOURCES_EXTRA_MAX = 64 }; /* different extra names in one list */
+enum { RESOURCES_EXTRA_MAX = 512 }; /* different extra names in one list, besides those of cards */
+#define RESOURCES_TOO_LARGE INT64_MAX
 
 struct resource_extra {
     const char *name;
@@ -33,6 +36,7 @@ struct resources {
     /* RESOURCES_HAS_*: which of the four are present; 0 differs from absent in pod-level and
      * default rules */
     uint8_t has;
+    uint16_t extra_room; /* free entries behind `extra`, while its owner builds it */
 };
 enum {
     RESOURCES_HAS_CPU = 1,
@@ -44,16 +48,20 @@ enum {
 /* Amount of any resource by its Kubernetes name ("cpu" gives milli); 0 when absent. *present may be
  * NULL. */
 int64_t resources_get(const struct resources *r, const char *name, bool *present);
-/* Sets one entry from text, replacing a previous one. ERROR_RANGE/ERROR_INVALID name the resource:
- * "resource memory: not a quantity: 'x'"; negative amounts are rejected. */
+/* Room for so many more names, in one allocation. */
+void resources_reserve(struct resources *r, struct arena *a, size_t names);
+/* Sets one entry from text, replacing a previous one. Too large an amount is RESOURCES_TOO_LARGE,
+ * of a capacity (QUANTITY_DOWN) one less. Errors name the resource: "resource memory: not a
+ * quantity: 'x'"; negative amounts and names beyond RESOURCES_EXTRA_MAX are rejected, and nothing
+ * is set. */
 int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
                        const char *text, size_t text_len, enum quantity_round round,
                        struct error *err);
 /* dst += src. dst began as {0} or by resources_copy (its array is changed in place); names are
- * borrowed, so src's arena must outlive dst. false: overflow or too many names; dst is then
- * unspecified. */
+ * borrowed, so src's arena must outlive dst. false: too many names; those beyond the bound are left
+ * out. */
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a);
-/* dst = max(dst, src) for each. false: too many names. */
+/* dst = max(dst, src) for each. false: as above. */
 bool resources_max(struct resources *dst, const struct resources *src, struct arena *a);
 /* A copy whose names live in a. */
 void resources_copy(struct resources *dst, const struct resources *src, struct arena *a);

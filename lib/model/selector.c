@@ -7,9 +7,7 @@
  *     nothing.
  *   - The API server accepts some node terms that can never match: Gt with "abc", values that no
  *     label can have. Like kube-scheduler we ignore that one term and try the others
- *     (node_term.invalid says why): a decode error would hide the pod and what it uses. What the
- *     API server rejects (operators, counts of values, fields other than metadata.name) is an
- *     error here as well.
+ *     (node_term.invalid says why): a decode error would hide the pod and what it uses.
  *
  * selector_parse.c has the query form ("a=b,c in (d,e)").
  */
@@ -40,23 +38,37 @@ const char *labels_get(const struct labels *l, const char *key)
 static int label_order(const void *a, const void *b)
 {
     const struct label *x = a, *y = b;
-    return strcmp(x->key, y->key);
+    int c = strcmp(x->key, y->key);
+    return c != 0 ? c : (x->key > y->key) - (x->key < y->key); /* in the order of the text */
 }
 
-/* The API server writes maps sorted, so usually nothing is moved. */
-static int sort_labels(struct label *items, size_t n, struct error *err)
+void labels_sort(struct labels *l)
 {
-    size_t sorted = 1;
+    if (l->len > 1)
+        qsort(l->items, l->len, sizeof l->items[0], label_order);
+}
 
-    while (sorted < n && strcmp(items[sorted - 1].key, items[sorted].key) < 0)
+/* The API server writes maps sorted, so usually nothing is moved. Of duplicates the last stays. */
+static int sort_labels(struct label *items, size_t *n, struct error *err)
+{
+    size_t sorted = 1, kept = 1;
+    int rc = 0;
+
+    while (sorted < *n && strcmp(items[sorted - 1].key, items[sorted].key) < 0)
         sorted++;
-    if (sorted >= n)
+    if (sorted >= *n)
         return 0;
-    qsort(items, n, sizeof items[0], label_order);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(items[i - 1].key, items[i].key) == 0)
-            return error_set(err, ERROR_INVALID, "key '%s' is there twice", items[i].key);
-    return 0;
+    labels_sort(&(struct labels){items, *n});
+    for (size_t i = 1; i < *n; i++) {
+        if (strcmp(items[kept - 1].key, items[i].key) == 0) {
+            rc = error_set(rc < 0 ? NULL : err, ERROR_INVALID, "key '%s' is there twice",
+                           items[i].key);
+            kept--;
+        }
+        items[kept++] = items[i];
+    }
+    *n = kept;
+    return rc;
 }
 
 struct labels labels_copy(const struct labels *from, struct arena *a)
@@ -68,9 +80,22 @@ struct labels labels_copy(const struct labels *from, struct arena *a)
     return to;
 }
 
-int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err)
+/* What is wrong with a member; false: nothing. */
+static bool is_bad_label(const struct json_iter *it, struct error *err)
+{
+    if (memchr(it->key, '\0', it->key_len))
+        return error_set(err, ERROR_INVALID, "key '%s' holds a NUL", it->key) < 0;
+    if (!json_str(it->value))
+        return error_set(err, ERROR_INVALID, "key '%s': must be a string without NUL, not %s",
+                         it->key, json_kind_name(it->value)) < 0;
+    return false;
+}
+
+int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a,
+                       struct labels *out, struct error *err)
 {
     size_t bytes = 0, n = 0;
+    int rc = 0;
 
     *out = (struct labels){0};
     if (!j || json_is_null(j))
@@ -78,32 +103,41 @@ int labels_decode(json *j, struct arena *a, struct labels *out, struct error *er
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        if (memchr(it.key, '\0', it.key_len))
-            return error_set(err, ERROR_INVALID, "key '%s' holds a NUL", it.key);
-        if (!json_str(it.value))
-            return error_set(err, ERROR_INVALID, "key '%s': must be a string without NUL, not %s",
-                             it.key, json_kind_name(it.value));
+        if (wanted && !wanted(it.key))
+            continue;
+        if (is_bad_label(&it, rc < 0 ? NULL : err)) {
+            rc = -1;
+            continue;
+        }
         bytes += it.key_len + json_str_len(it.value) + 2;
         n++;
     }
     if (n == 0)
-        return 0;
+        return rc;
 
     /* All text in one allocation: a list of pods has tens of thousands of these. */
     struct label *items = arena_new(a, struct label, n);
     char *text = arena_alloc(a, bytes);
     size_t i = 0;
-    for (struct json_iter it = json_iter(j); json_next(&it); i++) {
+    for (struct json_iter it = json_iter(j); json_next(&it);) {
+        if ((wanted && !wanted(it.key)) || (rc < 0 && is_bad_label(&it, NULL)))
+            continue;
         size_t value_len = json_str_len(it.value);
         items[i].key = memcpy(text, it.key, it.key_len);
         text += it.key_len + 1; /* arena memory is zeroed: NUL-terminated */
         items[i].value = memcpy(text, json_str(it.value), value_len);
         text += value_len + 1;
+        i++;
     }
-    if (sort_labels(items, n, err) < 0)
-        return -1;
+    if (sort_labels(items, &n, rc < 0 ? NULL : err) < 0)
+        rc = -1;
     *out = (struct labels){items, n};
-    return 0;
+    return rc;
+}
+
+int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err)
+{
+    return labels_decode_some(j, NULL, a, out, err);
 }
 
 static bool is_alnum(char c)
@@ -334,18 +368,22 @@ int selector_decode(json *j, struct arena *a, struct selector *out, struct error
     return 0;
 }
 
-/* Why the expression can never match although the API server accepts it; NULL: it can. */
-static const char *expression_finish(struct requirement *r, size_t i, struct arena *a)
+/* An error: the expression can never match, although the API server may accept it. */
+static int expression_finish(struct requirement *r, size_t i, struct error *err)
 {
+    if (!selector_key_is_legal(r->key))
+        return error_set(err, ERROR_INVALID, "matchExpressions[%zu].key: not a label key: '%s'", i,
+                         r->key);
     for (size_t k = 0; k < r->values_len; k++)
         if (!selector_value_is_legal(r->values[k]))
-            return arena_printf(a, "matchExpressions[%zu].values[%zu]: not a label value: '%s'", i,
-                                k, r->values[k]);
+            return error_set(err, ERROR_INVALID,
+                             "matchExpressions[%zu].values[%zu]: not a label value: '%s'", i, k,
+                             r->values[k]);
     if ((r->op == SELECTOR_GT || r->op == SELECTOR_LT) &&
         num_parse(r->values[0], strlen(r->values[0]), &r->number, NULL) < 0)
-        return arena_printf(a, "matchExpressions[%zu].values[0]: not an integer: '%s'", i,
-                            r->values[0]);
-    return NULL;
+        return error_set(err, ERROR_INVALID,
+                         "matchExpressions[%zu].values[0]: not an integer: '%s'", i, r->values[0]);
+    return 0;
 }
 
 static int field_check(const struct requirement *r, size_t i, struct error *err)
@@ -361,11 +399,10 @@ static int field_check(const struct requirement *r, size_t i, struct error *err)
     return 0;
 }
 
-int node_term_decode(json *j, struct arena *a, struct node_term *out, struct error *err)
+static int term_decode(json *j, struct arena *a, struct node_term *out, struct error *err)
 {
     json *expressions, *fields;
 
-    *out = (struct node_term){0};
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
     if (array_member(j, "matchExpressions", &expressions, err) < 0 ||
@@ -377,18 +414,22 @@ int node_term_decode(json *j, struct arena *a, struct node_term *out, struct err
         requirements_decode(fields, "matchFields", true, a, &out->fields, err) < 0)
         return -1;
 
-    for (size_t i = 0; i < out->labels.len; i++) {
-        if (!selector_key_is_legal(out->labels.reqs[i].key))
-            return error_set(err, ERROR_INVALID, "matchExpressions[%zu].key: not a label key: '%s'",
-                             i, out->labels.reqs[i].key);
-        const char *why = expression_finish(&out->labels.reqs[i], i, a);
-        if (why && !out->invalid)
-            out->invalid = why;
-    }
+    for (size_t i = 0; i < out->labels.len; i++)
+        if (expression_finish(&out->labels.reqs[i], i, err) < 0)
+            return -1;
     for (size_t i = 0; i < out->fields.len; i++)
         if (field_check(&out->fields.reqs[i], i, err) < 0)
             return -1;
     return 0;
+}
+
+void node_term_decode(json *j, struct arena *a, struct node_term *out)
+{
+    struct error why = ERROR_INIT;
+
+    *out = (struct node_term){0};
+    if (term_decode(j, a, out, &why) < 0)
+        out->invalid = arena_strdup(a, why.text);
 }
 
 int node_selector_decode(json *j, struct arena *a, struct node_selector *out, struct error *err)
@@ -405,8 +446,7 @@ int node_selector_decode(json *j, struct arena *a, struct node_selector *out, st
         return -1;
     out->terms = arena_new(a, struct node_term, json_len(terms));
     for (struct json_iter it = json_iter(terms); json_next(&it); i++)
-        if (node_term_decode(it.value, a, &out->terms[i], err) < 0)
-            return error_wrap(err, "nodeSelectorTerms[%zu]", i);
+        node_term_decode(it.value, a, &out->terms[i]);
     out->len = i;
     return 0;
 }

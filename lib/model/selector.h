@@ -24,9 +24,14 @@ struct labels {
 };
 
 const char *labels_get(const struct labels *l, const char *key); /* or NULL */
-/* A JSON object of strings (NULL and null are empty). A member that is not a string and a duplicate
- * key are errors that name the key. Borrows nothing from j. */
+void labels_sort(struct labels *l);
+/* A JSON object of strings (NULL and null are empty). A member that is not a string, or holds a
+ * NUL, and a duplicate key are errors that name the key; *out then has all others (of duplicates
+ * the last). `wanted` chooses keys, NULL: all; nothing is said about the others. Borrows nothing
+ * from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
+int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a,
+                       struct labels *out, struct error *err);
 /* A deep copy in the arena. */
 struct labels labels_copy(const struct labels *from, struct arena *a);
 
@@ -79,8 +84,9 @@ bool selector_value_is_legal(const char *value);
 
 struct node_term {
     struct selector labels;
-    struct selector fields; /* metadata.name only; others are an error in decode */
-    /* why it can never match (Gt with "abc": the API server accepts that), or NULL */
+    struct selector fields; /* metadata.name only; another makes the term invalid */
+    /* why it can never match (Gt with "abc", a NUL in a value: the API server accepts these), or
+     * NULL */
     const char *invalid;
 };
 
@@ -91,8 +97,9 @@ struct node_selector {
     size_t len;
 };
 
-/* One NodeSelectorTerm: In NotIn Exists DoesNotExist Gt Lt. */
-int node_term_decode(json *j, struct arena *a, struct node_term *out, struct error *err);
+/* One NodeSelectorTerm: In NotIn Exists DoesNotExist Gt Lt. What cannot be read makes the term
+ * invalid. */
+void node_term_decode(json *j, struct arena *a, struct node_term *out);
 int node_selector_decode(json *j, struct arena *a, struct node_selector *out, struct error *err);
 bool node_term_matches(const struct node_term *t, const struct labels *node_labels,
                        const char *node_name);

@@ -29,14 +29,15 @@ static size_t cpus_len(const struct cpu_accounts *b)
 
 static size_t counts_len(const struct cpu_accounts *b)
 {
-    return 2 * cpus_len(b) + 2 * numa_len(b);
+    return 3 * cpus_len(b) + 2 * numa_len(b);
 }
 
 static void lay_out(struct cpu_accounts *b, uint16_t *counts)
 {
     b->owners = counts;
     b->borrowers = counts + cpus_len(b);
-    b->single = b->borrowers + cpus_len(b);
+    b->keepers = b->borrowers + cpus_len(b);
+    b->single = b->keepers + cpus_len(b);
     b->several = b->single + numa_len(b);
 }
 
@@ -121,10 +122,13 @@ static void refresh(struct cpu_accounts *b, const struct cpuset *cpus)
     for (int cpu = -1; (cpu = cpuset_next(cpus, cpu)) >= 0 && (size_t)cpu < cpus_len(b);) {
         cpuset_remove(&b->owned, (unsigned)cpu);
         cpuset_remove(&b->lent, (unsigned)cpu);
+        cpuset_remove(&b->kept, (unsigned)cpu);
         if (b->owners[cpu] > 0)
             cpuset_add(&b->owned, (unsigned)cpu);
         else if (b->borrowers[cpu] > 0)
             cpuset_add(&b->lent, (unsigned)cpu);
+        if (b->keepers[cpu] > 0)
+            cpuset_add(&b->kept, (unsigned)cpu);
     }
 }
 
@@ -137,9 +141,10 @@ void cpu_accounts_account(struct cpu_accounts *b, const struct cpu_grant *c,
     cpu_accounts_split(b->shape, c, r, &owned, &lent);
     count(b->owners, cpus_len(b), &owned, sign);
     count(b->borrowers, cpus_len(b), &lent, sign);
-    refresh(b, &owned);
-    refresh(b, &lent);
     cpuset_union(&owned, &lent);
+    if (!r->shared)
+        count(b->keepers, cpus_len(b), &owned, sign);
+    refresh(b, &owned);
     count_numa(b, &owned, sign);
 }
 

@@ -7,7 +7,8 @@
  * others float. A pod owns the CPUs it was granted, except with static-burst: then it owns
  * limits.cpu of each container's CPUs and borrows the rest. A lent CPU is not free; if a pod does
  * not fit without it, it is reclaimed (cpu_lending.h), and the pod waits until the node agent
- * confirms that.
+ * confirms that. Pods share CPUs only if each of them says so (cosched.io/cpuset-shared): what one
+ * pod writes never opens the CPUs of another.
  */
 #pragma once
 
@@ -26,8 +27,10 @@ struct cpu_accounts {
     const struct cpu_shape *shape; /* NULL: not published by the node */
     uint16_t *owners;              /* number of pods that own each CPU; shape->cpus entries */
     uint16_t *borrowers;           /* number of pods that borrow it */
+    uint16_t *keepers;             /* number of pods among both that do not share it */
     uint16_t *single, *several;    /* by NUMA node: pods on this one alone, or on others too */
     struct cpuset owned, lent;     /* by one or more pods; lent excludes owned */
+    struct cpuset kept;            /* from pods that share, by one or more pods that do not */
 };
 
 void cpu_accounts_deinit(struct cpu_accounts *b);

@@ -10,7 +10,8 @@
  *      free ──► near the pod's cards, if that is enough
  *        │  └─► static-burst: within unused L3 groups, if that is enough
  *        ├────► anywhere
- *        └────► cosched.io/cpuset-shared: all free ones, then those with the fewest pods
+ *        └────► cosched.io/cpuset-shared: all free ones, then those with the fewest pods, all of
+ *               which share too
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,14 @@ static struct cpuset free_cpus(const struct cpu_accounts *b)
     return out;
 }
 
+/* For a pod that shares. */
+static struct cpuset shared_cpus(const struct cpu_accounts *b)
+{
+    struct cpuset out = b->shape->layout.usable;
+    cpuset_subtract(&out, &b->kept);
+    return out;
+}
+
 static void explain(const struct cpu_accounts *b, const struct cpu_request *r,
                     const struct cpuset *from, struct cpu_accounts_why *why)
 {
@@ -150,9 +159,9 @@ bool cpu_accounts_has_capacity(const struct cpu_accounts *b, const struct cpu_re
                                                           : CPU_ACCOUNTS_NO_TOPOLOGY};
         return false;
     }
-    struct cpuset open = free_cpus(b);
+    struct cpuset open = free_cpus(b), shared = shared_cpus(b);
     if (numa_fit(b, r, &open, &in) != FIT_NONE ||
-        (r->shared && numa_fit(b, r, &b->shape->layout.usable, &in) != FIT_NONE))
+        (r->shared && numa_fit(b, r, &shared, &in) != FIT_NONE))
         return true;
     return no_capacity(b, r, &open, why);
 }
@@ -287,8 +296,8 @@ static bool choose_shared(const struct cpu_accounts *b, const struct cpu_request
                           struct cpuset *out)
 {
     const struct cpus_layout *l = &b->shape->layout;
-    struct cpuset in;
-    enum fit_kind where = numa_fit(b, r, &l->usable, &in);
+    struct cpuset in, shared = shared_cpus(b);
+    enum fit_kind where = numa_fit(b, r, &shared, &in);
     uint32_t level, best = UINT32_MAX;
     if (where == FIT_NONE)
         return false;

@@ -38,8 +38,15 @@ const char *resource_vector_name(const struct resource_vector_names *n, uint32_t
     return n->names.items[id];
 }
 
-void resource_vector_of(struct resource_vector *out, const struct resources *r,
-                        struct resource_vector_names *names, struct arena *a)
+static uint32_t id_of_pods_name(struct resource_vector_names *n, const char *name)
+{
+    bool full = n->names.len >= RESOURCE_VECTOR_NAMES_MAX && map_get(&n->ids, name) == NULL;
+    return resource_vector_id(n, full ? "a resource that no node offers" : name);
+}
+
+static void copy_as(struct resource_vector *out, const struct resources *r,
+                    struct resource_vector_names *names, struct arena *a,
+                    uint32_t (*id_of)(struct resource_vector_names *n, const char *name))
 {
     *out = (struct resource_vector){.cpu_milli = r->cpu_milli,
                                     .memory_bytes = r->memory_bytes,
@@ -50,10 +57,22 @@ void resource_vector_of(struct resource_vector *out, const struct resources *r,
     out->extra = arena_new(a, struct resource_vector_extra, r->extra_len);
     out->extra_len = r->extra_len;
     for (uint32_t i = 0; i < r->extra_len; i++) {
-        uint32_t id = resource_vector_id(names, r->extra[i].name);
+        uint32_t id = id_of(names, r->extra[i].name);
         out->extra[i] = (struct resource_vector_extra){
             .id = id, .name = resource_vector_name(names, id), .value = r->extra[i].value};
     }
+}
+
+void resource_vector_of(struct resource_vector *out, const struct resources *r,
+                        struct resource_vector_names *names, struct arena *a)
+{
+    copy_as(out, r, names, a, resource_vector_id);
+}
+
+void resource_vector_of_pod(struct resource_vector *out, const struct resources *r,
+                            struct resource_vector_names *names, struct arena *a)
+{
+    copy_as(out, r, names, a, id_of_pods_name);
 }
 
 bool resource_vector_get(const struct resource_vector *a, uint32_t id, int64_t *value)
@@ -105,15 +124,30 @@ static void account_extra(struct resource_vector *dst, const struct resource_vec
     memmove(&dst->extra[at], &dst->extra[at + 1], (dst->extra_len - at) * sizeof *dst->extra);
 }
 
-void resource_vector_account(struct resource_vector *dst, const struct resource_vector *src,
-                             int sign)
+static void account_fields(struct resource_vector *dst, const struct resource_vector *src, int sign)
 {
     account(dst, &dst->cpu_milli, src->cpu_milli, sign);
     account(dst, &dst->memory_bytes, src->memory_bytes, sign);
     account(dst, &dst->ephemeral_bytes, src->ephemeral_bytes, sign);
     account(dst, &dst->pods, src->pods, sign);
+}
+
+void resource_vector_account(struct resource_vector *dst, const struct resource_vector *src,
+                             int sign)
+{
+    account_fields(dst, src, sign);
     for (uint32_t i = 0; i < src->extra_len; i++)
         account_extra(dst, &src->extra[i], sign);
+}
+
+void resource_vector_account_offered(struct resource_vector *dst, const struct resource_vector *src,
+                                     const struct resource_vector *offered, int sign)
+{
+    int64_t ignored;
+    account_fields(dst, src, sign);
+    for (uint32_t i = 0; i < src->extra_len; i++)
+        if (resource_vector_get(offered, src->extra[i].id, &ignored))
+            account_extra(dst, &src->extra[i], sign);
 }
 
 void resource_vector_deinit(struct resource_vector *a)

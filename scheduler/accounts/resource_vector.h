@@ -11,7 +11,9 @@
 #include "lib/base/vec.h"
 #include "lib/model/resources.h"
 
-/* Names are never removed: a cluster has a handful. */
+/* Names are never removed: a cluster has a handful. Tenants invent more, so those of pods are
+ * bounded: beyond RESOURCE_VECTOR_NAMES_MAX a name that nobody has is one that no node offers. */
+enum { RESOURCE_VECTOR_NAMES_MAX = 65536 };
 struct resource_vector_names {
     struct map ids; /* name -> entry in names */
     struct VEC(char *) names;
@@ -40,9 +42,11 @@ struct resource_vector {
     bool saturated;     /* a sum did not fit in int64 */
 };
 
-/* An immutable copy in an arena: a pod's request, a node's allocatable. */
+/* An immutable copy in an arena: a node's allocatable, a pod's request. */
 void resource_vector_of(struct resource_vector *out, const struct resources *r,
                         struct resource_vector_names *names, struct arena *a);
+void resource_vector_of_pod(struct resource_vector *out, const struct resources *r,
+                            struct resource_vector_names *names, struct arena *a);
 /* true: there is an entry, and *value is set. */
 bool resource_vector_get(const struct resource_vector *a, uint32_t id, int64_t *value);
 /* dst (heap) += sign * src. An overflow saturates at INT64_MAX, where nothing fits, and sets
@@ -50,6 +54,10 @@ bool resource_vector_get(const struct resource_vector *a, uint32_t id, int64_t *
  * An entry that becomes 0 is removed. */
 void resource_vector_account(struct resource_vector *dst, const struct resource_vector *src,
                              int sign);
+/* The same for the names that `offered` has only: a pod's owner may invent as many others as he
+ * likes, and nobody asks for them. The caller accounts again when the names of `offered` change. */
+void resource_vector_account_offered(struct resource_vector *dst, const struct resource_vector *src,
+                                     const struct resource_vector *offered, int sign);
 void resource_vector_deinit(struct resource_vector *a); /* only heap ones */
 /* Whether an amount of b exceeds that of a, or b has a resource that a lacks. */
 bool resource_vector_grew(const struct resource_vector *a, const struct resource_vector *b);

@@ -69,7 +69,7 @@ int bind_dryrun_start(struct bind_dryrun **out, struct kube_config *kube,
     r->clients = mem_new(struct kube_client *, c->threads);
     int rc = 0;
     for (unsigned i = 0; i < c->threads && rc == 0; i++) {
-        rc = kube_client_new(&r->clients[i], kube, o, "cosched-scheduler/rehearsal", err);
+        rc = kube_client_new(&r->clients[i], kube, o, "cosched-scheduler/dryrun", err);
         if (rc == 0)
             kube_client_set_timeout(r->clients[i], BINDER_TIMEOUT_MS);
     }

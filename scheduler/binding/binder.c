@@ -8,7 +8,7 @@
  *       ▲ │── 404 ─────────────────────────────► LOST, unless in doubt
  *       │ │── timeout, connection lost, 5xx: in doubt until the server's own ?timeout= has surely
  *       │ │                                      passed (post)
- *       │ └── in doubt, or 409 (may be our own): GET the pod (look)
+ *       │ └── in doubt, or 409 (may be our own): GET the pod (read_pod)
  *       │          │── bound to our node ──────► BOUND
  *       │          │── bound elsewhere, gone, another pod of that name ─► LOST
  *       │          │── not bound, and read after the doubt ended: no longer in doubt
@@ -96,7 +96,8 @@ void binder_result_free(void *p)
 enum sight { SIGHT_NONE, SIGHT_BOUND, SIGHT_LOST, SIGHT_UNBOUND };
 
 /* Reads the pod from the API server. NONE: no answer. Sets err except for BOUND and UNBOUND. */
-static enum sight look(struct kube_client *client, const struct kube_binding *b, struct error *err)
+static enum sight read_pod(struct kube_client *client, const struct kube_binding *b,
+                           struct error *err)
 {
     AUTO_JSON *doc = NULL;
     if (kube_get(client, &kube_pods, b->ns, b->pod, &doc, err) < 0)
@@ -167,12 +168,6 @@ static int post(struct binder *b, struct kube_client *client, struct binder_job 
     return -1;
 }
 
-static bool may_help(const struct error *err)
-{
-    return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
-           err->code == ERROR_THROTTLED;
-}
-
 static enum binder_outcome worker_bind(struct binder *b, struct kube_client *client,
                                        struct binder_job *job, struct error *err)
 {
@@ -181,17 +176,17 @@ static enum binder_outcome worker_bind(struct binder *b, struct kube_client *cli
     for (int attempt = 0;; attempt++) {
         if (attempt == 0 && job->error != NULL) {
             *err = *job->error;
-            posting = may_help(err);
+            posting = error_is_transient(err);
         } else if (posting) { /* otherwise err stays the last POST's */
             error_clear(err);
             if (post(b, client, job, &doubt_until_ms, err) == 0)
                 return BINDER_BOUND;
-            posting = may_help(err) && attempt + 1 < BINDER_TRIES;
+            posting = error_is_transient(err) && attempt + 1 < BINDER_TRIES;
         }
         if (doubt_until_ms >= 0 || err->code == ERROR_CONFLICT) {
             struct error seen = ERROR_INIT;
             int64_t asked_ms = clock_mono_ms();
-            enum sight sight = look(client, &job->binding, &seen);
+            enum sight sight = read_pod(client, &job->binding, &seen);
             if (sight == SIGHT_BOUND)
                 return BINDER_BOUND;
             if (sight == SIGHT_LOST) {
@@ -296,8 +291,8 @@ static int start_clients(struct binder *b, struct kube_config *kube, const struc
     return 0;
 }
 
-static int start_poster(struct binder *b, struct kube_config *kube, const struct kube_options *o,
-                        struct error *err)
+static int start_pipeline(struct binder *b, struct kube_config *kube, const struct kube_options *o,
+                          struct error *err)
 {
     struct post_pipeline_config c = {.connections = b->config.threads,
                                      .ahead = true,
@@ -325,7 +320,7 @@ int binder_start(struct binder **out, struct kube_config *kube, const struct kub
     struct workers_config workers = {
         .threads = b->threads, .run = worker_run, .dispose = job_free, .arg = b};
     if (start_clients(b, kube, o, err) < 0 || workers_start(&b->workers, &workers, err) < 0 ||
-        (!limited && start_poster(b, kube, o, err) < 0)) {
+        (!limited && start_pipeline(b, kube, o, err) < 0)) {
         binder_stop(b);
         return error_wrap(err, "binder");
     }

@@ -62,7 +62,7 @@ static void print_condition(const struct evictor_job *job, struct strbuf *out)
     if (job->why != NULL)
         strbuf_adds(&message, job->why);
     else
-        strbuf_addf(&message, "sent away to make room for pod %s of higher priority", job->pod);
+        strbuf_addf(&message, "evicted in favour of pod %s of higher priority", job->pod);
     const struct pod_patch_condition c = {.type = "DisruptionTarget",
                                           .status = "True",
                                           .reason = job->why != NULL ? "StaleGang"
@@ -88,8 +88,7 @@ static int start_eviction(struct kube_client *client, const struct evictor_job *
 /* A conflict may be transient; if it persists, the name belongs to another pod by now. */
 static bool may_help(const struct error *err)
 {
-    return err->code == ERROR_CONFLICT || err->code == ERROR_UNAVAILABLE ||
-           err->code == ERROR_TIMEOUT || err->code == ERROR_THROTTLED;
+    return err->code == ERROR_CONFLICT || error_is_transient(err);
 }
 
 static int worker_evict(struct evictor *e, struct kube_client *client,

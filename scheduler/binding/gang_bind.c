@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- *    gang_bind_submit ─► GATHERING ── claims of quorum bound ─► REHEARSING ─ all answered ─► posted
+ *    gang_bind_submit ─► GATHERING ── claims of quorum bound ─► DRY RUN ──── all answered ─► posted
  *      (no claims: at once)  │        (no dry run: posted at once)        │
- *                            │ a member was lost (look_at)                  │
+ *                            │ a member was lost (advance)                  │
  *                            ├──────────────────────────────────────────────┘
  *                            ├── its gangs still have their quorum ─► goes on without it
  *                            └── else, or timeout (expire) ─► dissolved: every member is reported
@@ -13,7 +13,7 @@
  *
  * A member is lost when its pod is no longer assumed for this ticket: it was deleted, its claims
  * could not be bound (the loop forgot it when volumes.c said so), or the dry run refused it. The
- * model decides which gangs have their quorum; there members of this burst count as placed.
+ * model decides which gangs have their quorum; there members of this batch count as placed.
  */
 #include "scheduler/binding/gang_bind.h"
 
@@ -37,7 +37,7 @@ struct member {
     bool lost;
 };
 
-struct burst {
+struct batch {
     struct arena arena;
     uint64_t ticket; /* of the first member; the others follow */
     struct member *members;
@@ -47,7 +47,7 @@ struct burst {
     size_t parts_len;
 };
 
-/* One gang of the burst. */
+/* One gang of the batch. */
 struct part {
     const struct gang *gang;
     int32_t unready; /* members whose claims are not bound yet */
@@ -55,20 +55,20 @@ struct part {
 
 struct gang_bind {
     struct gang_bind_config config;
-    struct VEC(struct burst *) all;
+    struct VEC(struct batch *) all;
     struct loop_timer timer;
 };
 
-static void burst_free(struct burst *u)
+static void batch_free(struct batch *u)
 {
     struct arena arena = u->arena; /* it contains u */
     arena_deinit(&arena);
 }
 
-static struct member *find(const struct gang_bind *b, uint64_t ticket, struct burst **out)
+static struct member *find(const struct gang_bind *b, uint64_t ticket, struct batch **out)
 {
     for (size_t i = 0; i < b->all.len; i++) {
-        struct burst *u = b->all.items[i];
+        struct batch *u = b->all.items[i];
         if (ticket >= u->ticket && ticket - u->ticket < u->len) {
             *out = u;
             return &u->members[ticket - u->ticket];
@@ -77,7 +77,7 @@ static struct member *find(const struct gang_bind *b, uint64_t ticket, struct bu
     return NULL;
 }
 
-static struct cluster_pod *pod_of(const struct gang_bind *b, const struct burst *u, size_t i)
+static struct cluster_pod *pod_of(const struct gang_bind *b, const struct batch *u, size_t i)
 {
     struct cluster_pod *cp = cluster_find_pod(b->config.cluster, u->members[i].pod);
     bool same = cp != NULL && cp->state == CLUSTER_ASSUMED &&
@@ -85,7 +85,7 @@ static struct cluster_pod *pod_of(const struct gang_bind *b, const struct burst 
     return same ? cp : NULL;
 }
 
-static void report(const struct gang_bind *b, const struct burst *u, size_t i,
+static void report(const struct gang_bind *b, const struct batch *u, size_t i,
                    enum binder_outcome outcome, const struct error *why)
 {
     struct binder_result *r = mem_new(struct binder_result, 1);
@@ -97,7 +97,7 @@ static void report(const struct gang_bind *b, const struct burst *u, size_t i,
     (void)mailbox_post(b->config.results, r);
 }
 
-static struct part *part_of(struct burst *u, const struct gang *g)
+static struct part *part_of(struct batch *u, const struct gang *g)
 {
     size_t i = 0;
     while (i < u->parts_len && u->parts[i].gang != g)
@@ -110,7 +110,7 @@ static struct part *part_of(struct burst *u, const struct gang *g)
 /* Updates the lost members and what each gang still waits for. Ignores deleted pods and gangs; the
  * rest of a gang has its own quorum. false: a refused member is still assumed (counts as
  * placed). */
-static bool survey(const struct gang_bind *b, struct burst *u)
+static bool survey(const struct gang_bind *b, struct batch *u)
 {
     bool taken_back = true;
     u->parts_len = 0;
@@ -125,7 +125,7 @@ static bool survey(const struct gang_bind *b, struct burst *u)
     return taken_back;
 }
 
-static const struct gang *find_broken(const struct burst *u)
+static const struct gang *find_broken(const struct batch *u)
 {
     for (size_t i = 0; i < u->parts_len; i++)
         if (gangs_count_missing(u->parts[i].gang) > 0)
@@ -133,7 +133,7 @@ static const struct gang *find_broken(const struct burst *u)
     return NULL;
 }
 
-static bool may_go(const struct burst *u)
+static bool may_go(const struct batch *u)
 {
     for (size_t i = 0; i < u->parts_len; i++)
         if (u->parts[i].unready > 0 && u->parts[i].unready > gangs_count_spare(u->parts[i].gang))
@@ -141,7 +141,7 @@ static bool may_go(const struct burst *u)
     return true;
 }
 
-static void dissolve(const struct gang_bind *b, const struct burst *u, const struct error *why)
+static void dissolve(const struct gang_bind *b, const struct batch *u, const struct error *why)
 {
     log_info("gang is not bound", kv("pod", u->members[0].pod), kv("why", why->text));
     for (size_t i = 0; i < u->len; i++)
@@ -150,7 +150,7 @@ static void dissolve(const struct gang_bind *b, const struct burst *u, const str
 }
 
 /* Reports FAILED, which makes an Event, for members that kept the others waiting. */
-static void expire(const struct gang_bind *b, struct burst *u)
+static void expire(const struct gang_bind *b, struct batch *u)
 {
     struct error why = ERROR_INIT;
     (void)error_set(&why, ERROR_TIMEOUT,
@@ -168,7 +168,7 @@ static void expire(const struct gang_bind *b, struct burst *u)
             report(b, u, i, BINDER_LOST, &why);
 }
 
-static void post(const struct gang_bind *b, const struct burst *u)
+static void post(const struct gang_bind *b, const struct batch *u)
 {
     for (size_t i = 0; i < u->len; i++)
         if (!u->members[i].lost && !u->members[i].claims)
@@ -176,7 +176,7 @@ static void post(const struct gang_bind *b, const struct burst *u)
 }
 
 /* Whether the dry run accepted all ready members; submits those not asked yet. */
-static bool is_dryrun_done(const struct gang_bind *b, struct burst *u)
+static bool is_dryrun_done(const struct gang_bind *b, struct batch *u)
 {
     bool all = true;
     for (size_t i = 0; i < u->len; i++) {
@@ -191,7 +191,7 @@ static bool is_dryrun_done(const struct gang_bind *b, struct burst *u)
     return all;
 }
 
-static bool look_at(struct gang_bind *b, struct burst *u, int64_t now_ms)
+static bool advance(struct gang_bind *b, struct batch *u, int64_t now_ms)
 {
     bool taken_back = survey(b, u);
     const struct gang *broken = find_broken(u);
@@ -224,9 +224,9 @@ void gang_bind_reconcile(struct gang_bind *b)
     size_t kept = 0;
     int64_t now_ms = b->all.len > 0 ? clock_mono_ms() : 0, next_ms = INT64_MAX;
     for (size_t i = 0; i < b->all.len; i++) {
-        struct burst *u = b->all.items[i];
-        if (look_at(b, u, now_ms)) {
-            burst_free(u);
+        struct batch *u = b->all.items[i];
+        if (advance(b, u, now_ms)) {
+            batch_free(u);
             continue;
         }
         b->all.items[kept++] = u;
@@ -258,7 +258,7 @@ void gang_bind_submit(struct gang_bind *b, const struct gang_bind_member *member
 {
     struct arena arena;
     arena_init(&arena, 1024);
-    struct burst *u = arena_new(&arena, struct burst, 1);
+    struct batch *u = arena_new(&arena, struct batch, 1);
     u->ticket = members[0].ticket;
     u->members = arena_new(&arena, struct member, n);
     u->len = n;
@@ -282,7 +282,7 @@ void gang_bind_submit(struct gang_bind *b, const struct gang_bind_member *member
 
 void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, uint64_t ticket)
 {
-    struct burst *u;
+    struct batch *u;
     struct member *m = find(b, ticket, &u);
     if (m == NULL) { /* a lone pod */
         binder_submit(b->config.binder, binding, ticket);
@@ -294,7 +294,7 @@ void gang_bind_ready(struct gang_bind *b, const struct kube_binding *binding, ui
 
 void gang_bind_dryrun_done(struct gang_bind *b, const struct bind_dryrun_result *r)
 {
-    struct burst *u;
+    struct batch *u;
     struct member *m = find(b, r->ticket, &u);
     if (m == NULL)
         return; /* dissolved meanwhile */
@@ -325,7 +325,7 @@ void gang_bind_free(struct gang_bind *b)
         return;
     loop_timer_cancel(b->config.loop, &b->timer);
     for (size_t i = 0; i < b->all.len; i++)
-        burst_free(b->all.items[i]);
+        batch_free(b->all.items[i]);
     vec_deinit(&b->all);
     free(b);
 }

@@ -5,8 +5,8 @@
  * at once; a member beyond the quorum whose claims take longer follows alone. See gang_bind.c for
  * the states. The loop's thread.
  *
- * Claims that are not bound within the gang's scheduleTimeoutSeconds end the burst. Until the first
- * Binding is posted nothing is final: a burst that lost its quorum is dissolved, and its members
+ * Claims that are not bound within the gang's scheduleTimeoutSeconds end the batch. Until the first
+ * Binding is posted nothing is final: a batch that lost its quorum is dissolved, and its members
  * are forgotten as if their Bindings had failed. After it the rest must follow (I2).
  */
 #pragma once

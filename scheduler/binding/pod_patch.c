@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/binding/pod_patch.h"
 
-#include "lib/base/json.h"
-
-static void begin(struct json_writer *w, struct strbuf *out, const char *uid)
+void pod_patch_begin(struct json_writer *w, struct strbuf *out, const char *uid,
+                     const char *version)
 {
     json_writer_init(w, out);
     json_object_begin(w);
     json_key(w, "metadata");
     json_object_begin(w);
     json_kv_str(w, "uid", uid);
+    if (version != NULL)
+        json_kv_str(w, "resourceVersion", version);
 }
 
 void pod_patch_condition(struct strbuf *out, const char *uid, const char *version,
                          const struct pod_patch_condition *c)
 {
     struct json_writer w;
-    begin(&w, out, uid);
-    if (version != NULL)
-        json_kv_str(&w, "resourceVersion", version);
+    pod_patch_begin(&w, out, uid, version);
     json_object_end(&w);
     json_key(&w, "status");
     json_object_begin(&w);
@@ -40,7 +39,7 @@ void pod_patch_condition(struct strbuf *out, const char *uid, const char *versio
 void pod_patch_nominated(struct strbuf *out, const char *uid, const char *node)
 {
     struct json_writer w;
-    begin(&w, out, uid);
+    pod_patch_begin(&w, out, uid, NULL);
     json_object_end(&w);
     json_key(&w, "status");
     json_object_begin(&w);
@@ -64,7 +63,7 @@ void pod_patch_metadata(struct strbuf *out, const char *uid, const struct labels
                         const struct labels *labels)
 {
     struct json_writer w;
-    begin(&w, out, uid);
+    pod_patch_begin(&w, out, uid, NULL);
     put_texts(&w, "annotations", annotations);
     put_texts(&w, "labels", labels);
     json_object_end(&w);

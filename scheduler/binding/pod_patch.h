@@ -3,6 +3,7 @@
  * recreated pod of the same name is not touched (409). */
 #pragma once
 
+#include "lib/base/json.h"
 #include "lib/base/str.h"
 #include "lib/model/selector.h"
 
@@ -11,6 +12,9 @@ struct pod_patch_condition {
     const char *since; /* lastTransitionTime; NULL: unchanged */
 };
 
+/* Begins {"metadata":{"uid":...; also for claims and volumes. version: as below. */
+void pod_patch_begin(struct json_writer *w, struct strbuf *out, const char *uid,
+                     const char *version);
 /* version: of the pod that was read, also a precondition, so that a pod bound meanwhile is not
  * touched; NULL: any version. */
 void pod_patch_condition(struct strbuf *out, const char *uid, const char *version,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "lib/base/ids.h"
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 struct pod_trace {
     struct ids_table pods;

@@ -21,16 +21,15 @@ enum { STATUS_TRIES = 5, PAUSE_FIRST_MS = 100, BUSY_POLL_MS = 50 };
 
 static struct metric group_writes = {.kind = METRIC_COUNTER,
                                      .name = "cosched_scheduler_podgroup_writes_total",
-                                     .help = "Statuses of PodGroups by what became of them.",
+                                     .help = "Writes of PodGroup statuses by result.",
                                      .label = "result"};
 static struct metric policy_writes = {.kind = METRIC_COUNTER,
                                       .name = "cosched_scheduler_resourcepolicy_writes_total",
-                                      .help =
-                                          "Statuses of ResourcePolicies by what became of them.",
+                                      .help = "Writes of ResourcePolicy statuses by result.",
                                       .label = "result"};
 static struct metric writes = {.kind = METRIC_COUNTER,
                                .name = "cosched_scheduler_condition_writes_total",
-                               .help = "PodScheduled conditions by what became of them.",
+                               .help = "Writes of PodScheduled conditions by result.",
                                .label = "result"};
 
 /* What a pod was told last. */
@@ -44,8 +43,8 @@ struct pod_writer {
     struct kube_client *client;
     struct events *events;
     const struct lease *lease;
-    struct rate_limit pace;
-    struct events_pace shared; /* the rate limit, for Events */
+    struct rate_limit rate;
+    struct events_limit shared; /* the rate limit, for Events */
     const struct pod_trace *trace;
     struct ids_table told;        /* by pod */
     struct ids_table event_class; /* by gang: class of its last Event */
@@ -59,24 +58,24 @@ struct writer {
     const struct kube_kind *kind; /* whose status it patches */
     enum kube_patch how;
     struct metric *metric;
-    bool at_once;     /* bypasses the rate limit */
-    bool looks_again; /* after a conflict: rechecks that the pod waits */
-    bool once;        /* no retries: its owner checks, and sends again */
+    bool at_once;  /* bypasses the rate limit */
+    bool rechecks; /* after a conflict: whether the pod still waits */
+    bool once;     /* no retries: its owner checks, and sends again */
     /* Prints the body for every try; NULL: printed once, with the job. */
     void (*print)(struct status_job *job);
 };
 static const struct writer pod_condition = {.kind = &kube_pods,
                                             .how = KUBE_PATCH_STRATEGIC,
                                             .metric = &writes,
-                                            .looks_again = true,
+                                            .rechecks = true,
                                             .print = print_condition};
 static const struct writer pod_annotation = {
-    .kind = &kube_pods, .how = KUBE_PATCH_STRATEGIC, .metric = &writes, .looks_again = true};
+    .kind = &kube_pods, .how = KUBE_PATCH_STRATEGIC, .metric = &writes, .rechecks = true};
 static const struct writer pod_nomination = {.kind = &kube_pods,
                                              .how = KUBE_PATCH_STRATEGIC,
                                              .metric = &writes,
                                              .at_once = true,
-                                             .looks_again = true};
+                                             .rechecks = true};
 static const struct writer pod_metadata = {
     .kind = &kube_pods, .how = KUBE_PATCH_MERGE, .metric = &writes};
 static const struct writer policy_status = {
@@ -184,10 +183,7 @@ static int patch(struct pod_writer *s, struct status_job *job, struct error *err
  * answering with errors for this pod, since other jobs are queued. */
 static bool is_worth_waiting(const struct error *err, int attempt)
 {
-    if (err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT &&
-        err->code != ERROR_THROTTLED)
-        return false;
-    return err->http_status == 0 || attempt + 1 < STATUS_TRIES;
+    return error_is_transient(err) && (err->http_status == 0 || attempt + 1 < STATUS_TRIES);
 }
 
 /* false: we are stopping. */
@@ -195,7 +191,7 @@ static bool wait_for_turn(struct pod_writer *s)
 {
     for (;;) {
         bool busy = s->shared.is_busy(s->shared.arg);
-        int64_t ms = rate_limit_take(&s->pace, busy, clock_mono_ms());
+        int64_t ms = rate_limit_take(&s->rate, busy, clock_mono_ms());
         if (ms == 0)
             return true;
         if (!kube_http_sleep(kube_client_http(s->client), busy ? num_min(ms, BUSY_POLL_MS) : ms))
@@ -216,9 +212,7 @@ static const char *write_job(struct pod_writer *s, struct status_job *job)
             return "not leading";
         if (patch(s, job, &err) == 0)
             return "written";
-        int waits = err.code != ERROR_CONFLICT ? -1
-                    : w->looks_again           ? still_waits(s, job, &err)
-                                               : 0;
+        int waits = err.code != ERROR_CONFLICT ? -1 : w->rechecks ? still_waits(s, job, &err) : 0;
         if (waits == 0 || err.code == ERROR_NOT_FOUND)
             return "overtaken";
         if (waits == 1 && attempt + 1 < STATUS_TRIES)
@@ -253,9 +247,9 @@ int pod_writer_start(struct pod_writer **out, struct kube_config *kube,
     *s = (struct pod_writer){.lease = c->lease, .trace = c->trace};
     ids_table_init(&s->told, sizeof(struct told), NULL);
     ids_table_init(&s->event_class, sizeof(uint64_t), NULL);
-    rate_limit_init(&s->pace, c->events.qps, num_min(POD_WRITER_BUSY_QPS, c->events.qps),
+    rate_limit_init(&s->rate, c->events.qps, num_min(POD_WRITER_BUSY_QPS, c->events.qps),
                     clock_mono_ms());
-    s->shared = (struct events_pace){.pace = &s->pace, .is_busy = c->is_busy, .arg = c->arg};
+    s->shared = (struct events_limit){.rate = &s->rate, .is_busy = c->is_busy, .arg = c->arg};
     struct events_options events = c->events;
     events.shared = &s->shared;
     struct workers_config config = {.threads = 1,
@@ -390,7 +384,7 @@ void pod_writer_report_preempted(struct pod_writer *s, const struct pod *victim,
                                  const struct pod *by, const char *node)
 {
     AUTO_STRBUF b = {0};
-    strbuf_addf(&b, "Sent away from %s to make room for pod %s of higher priority", node, by->key);
+    strbuf_addf(&b, "Evicted from %s in favour of pod %s of higher priority", node, by->key);
     emit(s, victim, false, "Preempted", strbuf_str(&b));
 }
 
@@ -512,7 +506,7 @@ void pod_writer_stop(struct pod_writer *s, int64_t drain_ms)
         events_stop(s->events, drain_ms > 0 ? drain_ms : 0);
     if (s->client != NULL)
         kube_client_free(s->client);
-    rate_limit_deinit(&s->pace);
+    rate_limit_deinit(&s->rate);
     ids_table_deinit(&s->told);
     ids_table_deinit(&s->event_class);
     free(s);

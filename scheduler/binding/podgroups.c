@@ -111,7 +111,7 @@ static void inspect_attempt(struct podgroups *p, struct gang *g, const struct po
     next_by(next_ms, t->since_ms + timeout_ms);
 }
 
-static void send_all_away(struct podgroups *p, const struct gang *g, const char *why)
+static void evict_all(struct podgroups *p, const struct gang *g, const char *why)
 {
     for (size_t i = 0; i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
@@ -127,13 +127,12 @@ static void end_stale(struct podgroups *p, struct gang *g, const struct pod_grou
     bool evict = p->config.evict_stale;
     strbuf_addf(&b, "%s has %d of %d pods on nodes, and for %lld s no place for the others: %s",
                 g->key, gangs_count_placed(g), g->min_available, (long long)(timeout_ms / 1000),
-                evict ? "they are sent away (--stale-gang=evict)"
-                      : "they stay (--stale-gang=keep)");
+                evict ? "they are evicted (--stale-gang=evict)" : "they stay (--stale-gang=keep)");
     metrics_inc(&stale_total, evict ? "evicted" : "kept");
     log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
     pod_writer_report_gang(p->config.pod_writer, g, group, false, "StaleGang", strbuf_str(&b));
     if (evict)
-        send_all_away(p, g, strbuf_str(&b));
+        evict_all(p, g, strbuf_str(&b));
 }
 
 /* Deleted succeeded members may leave the rest below the quorum; such a gang is not stale. */
@@ -195,7 +194,7 @@ static void inspect_group(struct podgroups *p, const struct cluster_groups *all,
     struct podgroups_trial *t = g != NULL ? podgroups_trial(p, g) : NULL;
     struct podgroups_sent *sent = podgroups_sent(p, all);
     struct progress now;
-    progress_of(p->config.cluster, group, g, &now);
+    progress_of(group, g, failures_count(p->config.failures, group->key), &now);
     now.schedule_start_ns = progress_start_ns(group, now.phase, g != NULL,
                                               t != NULL ? t->since_ns : 0, clock_wall_ns());
     if (t != NULL && now.schedule_start_ns != 0)
@@ -210,7 +209,7 @@ static void inspect_group(struct podgroups *p, const struct cluster_groups *all,
     next_by(next_ms, sent->ms + PODGROUPS_AGAIN_MS);
 }
 
-static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
+static void expire_holds(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
 {
     int64_t due_ms;
     uint32_t events = replacement_hold_expire(p->config.cluster, now_ms, &due_ms);
@@ -220,7 +219,7 @@ static void end_slots(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
         p->config.changed(p->config.arg);
 }
 
-static void look(void *arg)
+static void inspect_all(void *arg)
 {
     struct podgroups *p = arg;
     struct cluster *c = p->config.cluster;
@@ -228,21 +227,21 @@ static void look(void *arg)
     const char *key;
     void *value;
     arena_reset(&p->arena);
-    end_slots(p, now_ms, &next_ms);
+    expire_holds(p, now_ms, &next_ms);
     for (size_t i = 0; i < c->several.len; i++)
         inspect_gang(p, c->several.items[i], now_ms, &next_ms);
     for (size_t i = 0; map_next(&c->pod_groups, &i, &key, &value);)
         inspect_group(p, value, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, PODGROUPS_DELAY_MS),
-                       look, p);
+                       inspect_all, p);
 }
 
 void podgroups_reconcile(struct podgroups *p)
 {
     if (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + PODGROUPS_DELAY_MS)
         return;
-    loop_timer_set(p->config.loop, &p->timer, PODGROUPS_DELAY_MS, look, p);
+    loop_timer_set(p->config.loop, &p->timer, PODGROUPS_DELAY_MS, inspect_all, p);
 }
 
 struct podgroups *podgroups_new(const struct podgroups_config *c)

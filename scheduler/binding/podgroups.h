@@ -5,8 +5,8 @@
  *
  * An attempt begins when a quorum of members waits for capacity. It fails after
  * scheduleTimeoutSeconds (60 for gangs without a PodGroup): Events on the PodGroup and its pods, a
- * backoff, and the next attempt. A waiting gang holds nothing, so a failed attempt costs others
- * nothing, and the gang is always retried.
+ * backoff (queue.c), and the next attempt. A waiting gang holds nothing, so a failed attempt costs
+ * others nothing, and the gang is always retried.
  *
  * A gang is stale when it had members on nodes, but fewer than its quorum, for that long;
  * --stale-gang says what happens to it. Unused replacement holds (replacement_hold.h) also expire
@@ -19,6 +19,7 @@
 
 #include "lib/base/loop.h"
 #include "scheduler/cache/cluster.h"
+#include "scheduler/model/failures.h"
 #include "scheduler/binding/evictor.h"
 #include "scheduler/queue/queue.h"
 #include "scheduler/binding/pod_writer.h"
@@ -33,6 +34,7 @@ struct podgroups;
 struct podgroups_config {
     struct loop *loop;
     struct cluster *cluster;
+    const struct failures *failures;
     struct queue *queue;
     struct pod_writer *pod_writer;
     struct evictor *evictor;

@@ -449,7 +449,7 @@ void policy_writer_refused(struct policy_writer *p, const struct gang *g)
             tell_others(p, g->members.items[i]);
 }
 
-static void look(void *arg)
+static void inspect_all(void *arg)
 {
     struct policy_writer *p = arg;
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
@@ -459,7 +459,7 @@ static void look(void *arg)
     inspect_costs(p, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, POLICY_WRITER_DELAY_MS),
-                       look, p);
+                       inspect_all, p);
 }
 
 /* No policies, and no pods left from any. */
@@ -475,7 +475,7 @@ void policy_writer_reconcile(struct policy_writer *p)
     if (is_idle(p) ||
         (heap_has(&p->timer.node) && p->timer.due_ms <= clock_mono_ms() + POLICY_WRITER_DELAY_MS))
         return;
-    loop_timer_set(p->config.loop, &p->timer, POLICY_WRITER_DELAY_MS, look, p);
+    loop_timer_set(p->config.loop, &p->timer, POLICY_WRITER_DELAY_MS, inspect_all, p);
 }
 
 struct policy_writer *policy_writer_new(const struct policy_writer_config *c)

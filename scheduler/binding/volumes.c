@@ -2,14 +2,14 @@
 /*
  * One pod whose claims must be bound first:
  *
- *      volumes_submit ─► WRITING ── all written (take_written) ─► WAITING ── the watch shows all
- *                           │                                        │    bound (look_at) ─► binder
+ *      volumes_submit ─► WRITING ── all written (take_entry) ───► WAITING ── the watch shows all
+ *                           │                                        │    bound (inspect) ─► binder
  *                           │ a write failed                         │ 600 s are over; the pod, a
  *                           │                                        │ claim, a volume or the node
  *                           │                                        │ is gone; the controller or
  *                           ▼                                        ▼ provisioner gave up
  *                        UNDOING ◄───────────────────────────────────┘
- *                           └── undoes what was written, unless others rely on it (take_undone)
+ *                           └── undoes what was written, unless others rely on it (give_up)
  *                               ─► FAILED, to the loop
  *
  * A worker handles WRITING and UNDOING. The loop handles WAITING: it checks the cluster's objects
@@ -145,9 +145,9 @@ static void undo(struct volumes *v, struct entry *e)
     (void)workers_submit(v->workers, e);
 }
 
-enum look { BOUND, NOT_YET, FAILED };
+enum verdict { BOUND, NOT_YET, FAILED };
 
-static enum look failed(struct entry *e, const struct volumes_item *it, const char *why)
+static enum verdict failed(struct entry *e, const struct volumes_item *it, const char *why)
 {
     (void)error_set(&e->error, ERROR_CONFLICT, "claim %s/%s %s", it->ns, it->claim, why);
     return FAILED;
@@ -167,12 +167,12 @@ static bool is_reserved(const struct pv *volume, const struct volumes_item *it)
     return str_eq(volume->claim_uid, it->claim_uid);
 }
 
-static enum look look_unbound(struct entry *e, const struct volumes_item *it,
-                              const struct pvc *claim, const struct pv *volume)
+static enum verdict inspect_unbound(struct entry *e, const struct volumes_item *it,
+                                    const struct pvc *claim, const struct pv *volume)
 {
     if (it->volume == NULL && has_caught_up(&claim->object, it) &&
         !str_eq(claim->selected_node, it->node))
-        return failed(e, it, "got no volume: what makes volumes gave the node back");
+        return failed(e, it, "got no volume: the provisioner gave the node back");
     if (it->volume != NULL && volume == NULL)
         return failed(e, it, "was to get a volume that is gone");
     if (it->volume != NULL && has_caught_up(&volume->object, it) && !is_reserved(volume, it))
@@ -180,8 +180,8 @@ static enum look look_unbound(struct entry *e, const struct volumes_item *it,
     return NOT_YET;
 }
 
-static enum look inspect_item(const struct volumes *v, struct entry *e,
-                              const struct volumes_item *it, const struct node *node)
+static enum verdict inspect_item(const struct volumes *v, struct entry *e,
+                                 const struct volumes_item *it, const struct node *node)
 {
     const struct api_objects *o = v->config.cluster->objects;
     const struct pvc *claim = api_objects_find_pvc(o, it->ns, it->claim);
@@ -192,7 +192,7 @@ static enum look inspect_item(const struct volumes *v, struct entry *e,
     const struct pv *volume =
         api_objects_find_pv(o, it->volume != NULL ? it->volume : claim->volume);
     if (claim->volume == NULL || !claim->bind_completed)
-        return look_unbound(e, it, claim, volume);
+        return inspect_unbound(e, it, claim, volume);
     if (it->volume != NULL && !str_eq(claim->volume, it->volume))
         return failed(e, it, "was bound to another volume");
     if (volume == NULL || !is_reserved(volume, it))
@@ -203,17 +203,17 @@ static enum look inspect_item(const struct volumes *v, struct entry *e,
     return BOUND;
 }
 
-static enum look look_at(const struct volumes *v, struct entry *e, int64_t now_ms)
+static enum verdict inspect(const struct volumes *v, struct entry *e, int64_t now_ms)
 {
     const struct cluster_node *on = cluster_find_node(v->config.cluster, e->binding.node);
-    enum look all = BOUND;
+    enum verdict all = BOUND;
     if (pod_of(v, e) == NULL || on == NULL || on->node == NULL) {
         (void)error_set(&e->error, ERROR_NOT_FOUND, "%s while its claims were being bound",
                         on == NULL || on->node == NULL ? "the node went" : "the pod went");
         return FAILED;
     }
     for (size_t i = 0; i < e->items_len; i++) {
-        enum look one = inspect_item(v, e, &e->items[i], on->node);
+        enum verdict one = inspect_item(v, e, &e->items[i], on->node);
         if (one == FAILED)
             return FAILED;
         if (one == NOT_YET && now_ms >= e->until_ms) {
@@ -242,8 +242,8 @@ static void inspect_all(struct volumes *v)
     v->version = volumes_held_version(v->config.cluster);
     for (size_t i = 0; i < v->waiting.len;) {
         struct entry *e = v->waiting.items[i];
-        enum look seen = look_at(v, e, now_ms);
-        if (seen == NOT_YET) {
+        enum verdict verdict = inspect(v, e, now_ms);
+        if (verdict == NOT_YET) {
             say_if_long(v, e, now_ms);
             next_ms = num_min(next_ms, e->until_ms);
             if (e->long_ms >= 0)
@@ -252,7 +252,7 @@ static void inspect_all(struct volumes *v)
             continue;
         }
         vec_remove_swap(&v->waiting, i);
-        if (seen == BOUND)
+        if (verdict == BOUND)
             bind(v, e);
         else
             undo(v, e);

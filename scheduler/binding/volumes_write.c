@@ -18,6 +18,7 @@
 #include "lib/base/json.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "scheduler/binding/pod_patch.h"
 
 #define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
@@ -50,12 +51,7 @@ static int64_t version_of(json *object)
 
 static void begin(struct json_writer *w, struct strbuf *out, json *seen)
 {
-    json_writer_init(w, out);
-    json_object_begin(w);
-    json_key(w, "metadata");
-    json_object_begin(w);
-    json_kv_str(w, "uid", meta_str(seen, "uid"));
-    json_kv_str(w, "resourceVersion", meta_str(seen, "resourceVersion"));
+    pod_patch_begin(w, out, meta_str(seen, "uid"), meta_str(seen, "resourceVersion"));
     json_key(w, "annotations");
     json_object_begin(w);
 }
@@ -179,12 +175,6 @@ static int attempt(struct kube_client *client, const struct lease *lease, struct
     return 0;
 }
 
-static bool may_help(const struct error *err)
-{
-    return err->code == ERROR_TIMEOUT || err->code == ERROR_UNAVAILABLE ||
-           err->code == ERROR_THROTTLED;
-}
-
 /* false: no more tries, or we are stopping. */
 static bool pause_before(struct kube_client *client, int tried, const struct error *err)
 {
@@ -200,7 +190,7 @@ int volumes_write_do(struct kube_client *client, const struct lease *lease, stru
         int rc = attempt(client, lease, it, err);
         if (rc == 0)
             return 0;
-        if ((rc < 0 && !may_help(err)) || !pause_before(client, tried, err))
+        if ((rc < 0 && !error_is_transient(err)) || !pause_before(client, tried, err))
             return it->volume != NULL ? error_wrap(err, "volume %s", it->volume)
                                       : error_wrap(err, "claim %s/%s", it->ns, it->claim);
     }
@@ -265,7 +255,7 @@ int volumes_write_undo(struct kube_client *client, const struct lease *lease,
         int rc = attempt_undo(client, lease, &copy, err);
         if (rc == 0)
             return 0;
-        if ((rc < 0 && !may_help(err)) || !pause_before(client, tried, err))
+        if ((rc < 0 && !error_is_transient(err)) || !pause_before(client, tried, err))
             return error_wrap(err, "claim %s/%s", it->ns, it->claim);
     }
     return 0;

@@ -21,10 +21,8 @@
  * A grant is read once, when a pod is first seen bound, even if we assumed it there: the Binding
  * that won may be another leader's, with other cards. Later edits of the annotation are ignored.
  *
- * An unreadable version (pod.unreadable) of a pod whose holdings are known changes nothing: the old
- * object stays until a readable version comes or the pod goes. If they are unknown (first seen so,
- * or bound so), the node is closed meanwhile: the pod is held there, `unreadable` is counted, and
- * fit refuses (I1).
+ * An unreadable version (pod.unreadable) changes nothing: the old object stays until a readable
+ * version comes or the pod goes. A pod that was never readable is not there.
  *
  * A cluster_node stays as long as the API server has the node or a pod is on it. Keys of the pod
  * map lie in the pod objects, so a new version enters the map before the old one is freed.
@@ -40,12 +38,12 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/cluster_internal.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/gpu_prices.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/gpu_prices.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/cache/pods.h"
-#include "scheduler/cache/rejections.h"
-#include "scheduler/cache/volumes_attached.h"
-#include "scheduler/cache/volumes_view.h"
+#include "scheduler/model/rejections.h"
+#include "scheduler/model/volumes_attached.h"
+#include "scheduler/model/volumes_view.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name)
 {
@@ -53,12 +51,11 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     virtuals_init(&c->virtuals);
     c->reservations = mem_new(struct reservations, 1);
     reservations_init(c);
-    c->slots = mem_new(struct replacement_hold, 1);
+    c->holds = mem_new(struct replacement_hold, 1);
     map_init(&c->nodes);
     map_init(&c->pods);
     map_init(&c->gangs);
     map_init(&c->pod_groups);
-    failures_init(&c->failures);
     map_init(&c->gangs_named);
     resource_vector_names_init(&c->names);
     c->objects = mem_new(struct api_objects, 1);
@@ -67,7 +64,6 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     policies_init(c->policies);
     c->volumes = mem_new(struct volumes_held, 1);
     volumes_held_init(c->volumes);
-    c->volumes_cache = volumes_view_cache_new();
     c->volumes_index = volumes_attached_index_new();
     cpu_shapes_init(&c->cpu_shapes);
     c->index = mem_new(struct pod_counters, 1);
@@ -95,7 +91,6 @@ void cluster_deinit(struct cluster *c)
     virtuals_deinit(&c->virtuals);
     vec_deinit(&c->placed);
     rejections_deinit(c);
-    failures_deinit(&c->failures);
     reservations_deinit(c);
     free(c->reservations);
     resource_vector_names_deinit(&c->names);
@@ -104,7 +99,6 @@ void cluster_deinit(struct cluster *c)
     api_objects_deinit(c->objects);
     free(c->objects);
     volumes_held_deinit(c->volumes);
-    volumes_view_cache_free(c->volumes_cache);
     volumes_attached_index_free(c->volumes_index);
     free(c->volumes);
     topologies_deinit(c->topologies);
@@ -115,7 +109,7 @@ void cluster_deinit(struct cluster *c)
     free(c->index);
     node_table_deinit(c->table);
     free(c->table);
-    free(c->slots);
+    free(c->holds);
     ids_deinit(&c->node_ids);
     ids_deinit(&c->pod_ids);
     ids_deinit(&c->gang_ids);
@@ -132,13 +126,19 @@ static void hold_ports(struct cluster_node *cn, const struct cluster_pod *cp,
         }
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const struct cluster_port *x = a, *y = b;
+    return (int)x->port->host_port - (int)y->port->host_port;
+}
+
 static void release_ports(struct cluster_node *cn, const struct cluster_pod *cp)
 {
-    for (size_t i = 0; i < cn->ports.len;)
-        if (cn->ports.items[i].owner == cp)
-            vec_remove_swap(&cn->ports, i);
-        else
-            i++;
+    size_t kept = 0;
+    for (size_t i = 0; i < cn->ports.len; i++)
+        if (cn->ports.items[i].owner != cp)
+            cn->ports.items[kept++] = cn->ports.items[i];
+    cn->ports.len = kept;
 }
 
 /* A cluster has a handful of priorities. */
@@ -174,27 +174,19 @@ static bool hold(struct cluster *c, struct cluster_node *cn, struct cluster_pod 
     vec_push(&cn->pods, cp);
     if (cp->pod->volumes_len > 0)
         volumes_held_use(c, cp->pod);
-    cn->unreadable += cp->pod->unreadable != NULL;
-    resource_vector_account(&cn->used, &cp->request, 1);
+    resource_vector_account_offered(&cn->used, &cp->request, &cn->allocatable, 1);
     gpu_accounts_account(&cn->gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, 1);
     cpu_accounts_account(&cn->cpus, &cp->grant.cpus, cp->cpu, 1);
     if (cp->has_ports) {
         hold_ports(cn, cp, cp->pod->containers, cp->pod->containers_len, false);
         hold_ports(cn, cp, cp->pod->init_containers, cp->pod->init_containers_len, true);
+        qsort(cn->ports.items, cn->ports.len, sizeof cn->ports.items[0], by_number);
     }
     policies_hold(c, cp);
     gpu_prices_pod_moved(c->gpu_prices, cp);
     node_table_touch(c->table, cn, false);
     nominations_touch(c, cp);
     return counted;
-}
-
-/* A saturated sum cannot be corrected by subtraction. */
-static void recount(struct cluster_node *cn)
-{
-    resource_vector_deinit(&cn->used);
-    for (size_t i = 0; i < cn->pods.len; i++)
-        resource_vector_account(&cn->used, &cn->pods.items[i]->request, 1);
 }
 
 static void release(struct cluster *c, struct cluster_pod *cp)
@@ -205,7 +197,6 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     count_priority(c, cp->pod->priority, -1);
     gpu_accounts_account(&cn->gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, -1);
     cpu_accounts_account(&cn->cpus, &cp->grant.cpus, cp->cpu, -1);
-    cn->unreadable -= cp->pod->unreadable != NULL;
     if (cp->has_ports)
         release_ports(cn, cp);
     if (cp->pod->volumes_len > 0)
@@ -215,9 +206,9 @@ static void release(struct cluster *c, struct cluster_pod *cp)
         cn->pods.items[cp->on_place]->on_place = cp->on_place;
     cp->on = NULL;
     if (cn->used.saturated)
-        recount(cn);
+        cluster_nodes_recount(cn);
     else
-        resource_vector_account(&cn->used, &cp->request, -1);
+        resource_vector_account_offered(&cn->used, &cp->request, &cn->allocatable, -1);
     gpu_prices_pod_moved(c->gpu_prices, cp);
     node_table_touch(c->table, cn, false);
     nominations_touch(c, cp);
@@ -282,8 +273,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         cluster_grant_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
-        bool known = cp->state == CLUSTER_BOUND && was_on != NULL &&
-                     str_eq(was_on->name, p->node) && old->unreadable == NULL;
+        bool known = cp->state == CLUSTER_BOUND && was_on != NULL && str_eq(was_on->name, p->node);
         if (!known)
             cluster_grant_read(cp);
         else
@@ -300,10 +290,9 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
         events |= EVENT_POD_COUNTED;
-    /* The pod moved, got other cards, finished, shrank by a resize, or its size became known:
-     * capacity is free. */
+    /* The pod moved, got other cards, finished, or shrank by a resize: capacity is free. */
     if (was_on != NULL && (cp->on != was_on || cluster_digest_grant(cp) != claimed ||
-                           resource_vector_grew(&cp->request, &held) || old->unreadable != NULL))
+                           resource_vector_grew(&cp->request, &held)))
         events |= EVENT_POD_GONE;
     /* CPUs can be reclaimed only from pods that the node agent has confirmed. */
     if (cp->cpu != NULL && cp->cpu->burst &&
@@ -318,33 +307,23 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     return events;
 }
 
-/* Whether to keep the known object when version p is unreadable: an ASSUMED pod's until it is bound
- * (its cards are then unknown), a BOUND pod's as long as it stays on its node. */
-static bool is_kept(const struct cluster_pod *cp, const struct pod *p)
-{
-    if (p->unreadable == NULL || cp->pod->unreadable != NULL || cp->on == NULL ||
-        pod_is_finished(p))
-        return false;
-    return p->node == NULL || (cp->state == CLUSTER_BOUND && str_eq(p->node, cp->on->name));
-}
-
-static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, struct pod *p,
+/* Version p cannot be read: the known object stays, whatever it holds. */
+static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, bool terminating,
                          const struct cluster_hooks *hooks)
 {
     uint32_t events = 0;
-    if (cp->pod->terminating != p->terminating) {
+    if (cp->pod->terminating != terminating && cp->on != NULL) {
         (void)pod_counters_release(c, cp, cp->on);
         pod_counters_forget_traits(c->index, cp);
         policies_release(c, cp);
-        cp->pod->terminating = p->terminating;
+        cp->pod->terminating = terminating;
         policies_hold(c, cp);
         events = pod_counters_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
         events |= policies_take_events(c);
         node_table_touch(c->table, cp->on, false);
     }
-    events |= cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0;
-    pod_free(p);
-    return events;
+    cp->pod->terminating = terminating;
+    return events | (cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0);
 }
 
 /* A finished pod is kept only because its gang counts it. */
@@ -404,9 +383,12 @@ uint32_t cluster_put_pod(struct cluster *c, struct pod *p, const struct cluster_
         pod_free(p);
         return events;
     }
-    if (cp == NULL)
-        return events | pod_add(c, p, hooks);
-    return events | (is_kept(cp, p) ? pod_keep(c, cp, p, hooks) : pod_replace(c, cp, p, hooks));
+    if (p->unreadable != NULL) {
+        events |= cp != NULL ? pod_keep(c, cp, p->terminating, hooks) : 0;
+        pod_free(p);
+        return events;
+    }
+    return events | (cp == NULL ? pod_add(c, p, hooks) : pod_replace(c, cp, p, hooks));
 }
 
 uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on,

@@ -8,15 +8,15 @@
  */
 #pragma once
 
-#include "scheduler/cache/model.h"
-#include "scheduler/cache/pod_counters.h"
-#include "scheduler/cache/api_objects.h"
+#include "scheduler/model/model.h"
+#include "scheduler/model/pod_counters.h"
+#include "scheduler/model/api_objects.h"
 #include "scheduler/cache/policies.h"
-#include "scheduler/cache/reservations.h"
+#include "scheduler/model/reservations.h"
 #include "scheduler/cache/replacement_hold.h"
-#include "scheduler/cache/node_table.h"
-#include "scheduler/cache/topologies.h"
-#include "scheduler/cache/volumes_held.h"
+#include "scheduler/model/node_table.h"
+#include "scheduler/model/topologies.h"
+#include "scheduler/model/volumes_held.h"
 
 void cluster_init(struct cluster *c, const char *scheduler_name);
 void cluster_deinit(struct cluster *c);
@@ -44,10 +44,13 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp);
  * before anything else happens. The pod keeps its state; `on` is NULL meanwhile. */
 void cluster_lift(struct cluster *c, struct cluster_pod *cp);
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on);
+/* For trials in plan.c: these CPUs count as returned by their borrowers, or as lent again. */
+void cluster_grant_set_lent(struct cluster *c, struct cluster_node *cn, const struct cpuset *cpus,
+                            bool lent);
 /* Replaces the CPUs of an assumed pod by a larger set with borrowed ones. */
 void cluster_grant_widen(struct cluster *c, struct cluster_pod *cp, const struct cpu_grant *cpus);
 /* Reclaims borrowed CPUs; may be repeated. The accounts follow when the node agent confirms. */
-void cluster_grant_call_back(struct cluster_pod *cp, const struct cpuset *cpus);
+void cluster_grant_reclaim(struct cluster_pod *cp, const struct cpuset *cpus);
 /* The CPUs that a pod is pinned to by its annotations. If the annotation has shrunk, those that the
  * node agent last confirmed. */
 void cluster_grant_cpus(const struct pod *p, struct arena *a, struct cpu_grant *out);

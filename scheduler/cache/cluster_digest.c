@@ -40,7 +40,6 @@ uint64_t cluster_digest(const struct cluster *c)
         h = mix(h, resource_vector_digest(&cn->used));
         h = mix(h, gpu_accounts_digest(&cn->gpu_accounts));
         h = mix(h, cpu_accounts_digest(&cn->cpus));
-        h = mix(h, cn->unreadable);
         sum += mix(h, cn->pods.len);
     }
     for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {

@@ -114,7 +114,17 @@ void cluster_grant_widen(struct cluster *c, struct cluster_pod *cp, const struct
     node_table_touch(c->table, cp->on, false);
 }
 
-void cluster_grant_call_back(struct cluster_pod *cp, const struct cpuset *cpus)
+void cluster_grant_set_lent(struct cluster *c, struct cluster_node *cn, const struct cpuset *cpus,
+                            bool lent)
+{
+    if (lent)
+        cpuset_union(&cn->cpus.lent, cpus);
+    else
+        cpuset_subtract(&cn->cpus.lent, cpus);
+    node_table_touch(c->table, cn, false);
+}
+
+void cluster_grant_reclaim(struct cluster_pod *cp, const struct cpuset *cpus)
 {
     if (cp->giving == NULL)
         cp->giving = mem_new(struct cpuset, 1);

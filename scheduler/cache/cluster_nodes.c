@@ -13,11 +13,11 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/topologies.h"
+#include "scheduler/model/topologies.h"
 #include "scheduler/cache/cluster_internal.h"
-#include "scheduler/cache/gpu_prices.h"
-#include "scheduler/cache/nominations.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/model/gpu_prices.h"
+#include "scheduler/model/nominations.h"
+#include "scheduler/model/rejections.h"
 
 void cluster_nodes_delete(struct cluster_node *cn)
 {
@@ -141,6 +141,14 @@ int cluster_set_virtuals(struct cluster *c, const char *labels, const char *tain
     return 0;
 }
 
+void cluster_nodes_recount(struct cluster_node *cn)
+{
+    resource_vector_deinit(&cn->used);
+    for (size_t i = 0; i < cn->pods.len; i++)
+        resource_vector_account_offered(&cn->used, &cn->pods.items[i]->request, &cn->allocatable,
+                                        1);
+}
+
 uint32_t cluster_put_node(struct cluster *c, struct node *n)
 {
     struct cluster_node *cn = cluster_nodes_get(c, n->name);
@@ -151,6 +159,9 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
     cn->node = n;
     note_virtual(c, cn);
     resource_vector_of(&cn->allocatable, &n->allocatable, &c->names, &n->arena);
+    bool grew = resource_vector_grew(&before, &cn->allocatable);
+    if (grew || resource_vector_grew(&cn->allocatable, &before))
+        cluster_nodes_recount(cn);
     if (old == NULL) {
         accounts_rebuild(cn);
         cpus_rebuild(c, cn);
@@ -159,8 +170,8 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         node_table_set_stale(c->table);
         return EVENT_NODE_ADDED | policies_take_events(c);
     }
-    if (resource_vector_grew(&before, &cn->allocatable))
-        events |= EVENT_NODE_ROOM;
+    if (grew)
+        events |= EVENT_NODE_CAPACITY;
     if (!cluster_labels_equal(&old->labels, &n->labels)) {
         topologies_labels_changed(c->topologies, &old->labels, &n->labels);
         policies_node_changed(c, cn);
@@ -196,6 +207,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     cn->node = NULL;
     note_virtual(c, cn);
     cn->allocatable = (struct resource_vector){0};
+    cluster_nodes_recount(cn);
     accounts_rebuild(cn);
     cpus_rebuild(c, cn);
     policies_node_changed(c, cn);

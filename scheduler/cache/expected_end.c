@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/expected_end.h"
-#include "scheduler/cache/reservations.h"
+#include "scheduler/model/reservations.h"
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
@@ -15,8 +15,7 @@ int64_t expected_end_runtime(const struct cluster *c, const struct cluster_pod *
 
 static bool is_permanent(const struct cluster_pod *cp)
 {
-    return cp->pod->unreadable != NULL || pod_is_mirror(cp->pod) ||
-           str_eq(cp->pod->owner_kind, "DaemonSet");
+    return pod_is_mirror(cp->pod) || str_eq(cp->pod->owner_kind, "DaemonSet");
 }
 
 int64_t expected_end_of(const struct cluster *c, const struct cluster_pod *cp, int64_t then_ms)

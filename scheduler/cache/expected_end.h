@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 /* When the placed pod is expected to be gone, as of then_ms: its start plus activeDeadlineSeconds;
  * without that its start plus options.assume_ms. A pod past that is expected to run as long again

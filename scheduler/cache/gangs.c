@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A gang is created with its first member and freed with its last; a lone pod's gang is freed when
- * the pod is bound. Members or the PodGroup give its settings (gangs_messages.c); a PodGroup
+ * the pod is bound. Members or the PodGroup give its settings (gangs_settings.c); a PodGroup
  * without members is only stored. Members that name the same gang are in one gang, whatever form
  * they use.
  *
@@ -17,8 +17,8 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs_bundle.h"
-#include "scheduler/cache/gangs_messages.h"
-#include "scheduler/cache/reservations.h"
+#include "scheduler/cache/gangs_settings.h"
+#include "scheduler/model/reservations.h"
 
 bool gangs_is_lone(const struct gang *g)
 {
@@ -187,7 +187,7 @@ static bool is_ready(const struct cluster *c, const struct gang *g);
 
 static void refresh(struct cluster *c, struct gang *g)
 {
-    gangs_words_read(c, g);
+    gangs_settings_read(c, g);
     if (gangs_is_lone(g))
         return;
     look_for_quorum(c, g);
@@ -415,6 +415,14 @@ void gangs_deinit(struct cluster *c)
     map_deinit(&c->pod_groups);
 }
 
+bool gangs_has_waiting(const struct gang *g)
+{
+    for (size_t i = 0; i < g->members.len; i++)
+        if (cluster_pod_is_schedulable(g->members.items[i]))
+            return true;
+    return false;
+}
+
 int32_t gangs_count_existing(const struct gang *g)
 {
     int32_t n = 0;
@@ -512,7 +520,7 @@ static bool has_own_quorum(const struct cluster *c, const struct gang *g, struct
         *why = arena_printf(a, "PodGroup %s does not exist", gangs_name(g));
         return false;
     }
-    if ((*why = gangs_words_conflict(c, g, a)) != NULL ||
+    if ((*why = gangs_settings_conflict(c, g, a)) != NULL ||
         (*why = gangs_bundle_conflict(c, g, a)) != NULL)
         return false;
     int32_t existing = count_open(g);

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 /* Adds our pod to its gang, unless it is a bound lone pod. Returns the events. */
 uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks);
@@ -50,6 +50,8 @@ const char *gangs_name(const struct gang *g);
 /* The PodGroup that applies to the gang, or NULL. Borrowed. */
 const struct pod_group *gangs_group_of(const struct cluster *c, const struct gang *g);
 
+/* Whether a member may be placed now. */
+bool gangs_has_waiting(const struct gang *g);
 /* Members that are neither gated nor terminating (Failed ones are not in the model). */
 int32_t gangs_count_existing(const struct gang *g);
 /* Members that are assumed, bound or succeeded; without terminating ones. */

@@ -18,7 +18,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/gangs_messages.h"
+#include "scheduler/cache/gangs_settings.h"
 
 struct named {
     char *key;
@@ -68,20 +68,12 @@ bool gangs_bundle_is_named(const struct cluster *c, const struct gang *g)
     return !gangs_is_lone(g) && map_get(&c->gangs_named, gangs_name(g)) != NULL;
 }
 
-static bool has_waiting(const struct gang *g)
-{
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            return true;
-    return false;
-}
-
 static void tell_all(const struct cluster *c, const struct gang *g,
                      const struct cluster_hooks *hooks)
 {
     const struct named *n = map_get(&c->gangs_named, gangs_name(g));
     for (size_t i = 0; n != NULL && hooks != NULL && i < n->by.len; i++)
-        if (n->by.items[i] != g && has_waiting(n->by.items[i]))
+        if (n->by.items[i] != g && gangs_has_waiting(n->by.items[i]))
             hooks->gang_changed(hooks->arg, n->by.items[i]);
 }
 
@@ -137,7 +129,7 @@ static const struct cluster_pod *first_with(const struct gang *g, enum such such
     for (size_t i = 0; i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
         const char *list = cp->said.list;
-        if (!gangs_words_counts(cp) ||
+        if (!gangs_settings_counts(cp) ||
             (first != NULL && strcmp(cp->pod->name, first->pod->name) > 0))
             continue;
         if (such == SUCH_NONE ? list == NULL

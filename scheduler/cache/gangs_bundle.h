@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 /* Reads the gang's list from its current members and PodGroup. */
 void gangs_bundle_read(struct cluster *c, struct gang *g);

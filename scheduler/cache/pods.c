@@ -15,11 +15,30 @@ static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
     return false;
 }
 
+static void drop_too_large(int64_t *amount)
+{
+    *amount = *amount == RESOURCES_TOO_LARGE ? 0 : *amount;
+}
+
+/* A waiting pod that requests an amount that nobody can represent fits nowhere. On a node it holds
+ * nothing of that resource: to the kubelet, whose arithmetic overflows, 1e30 CPUs are none, so it
+ * runs the pod, and the node has what it had. */
+static void count_as_kubelet(struct resource_vector *r)
+{
+    drop_too_large(&r->cpu_milli);
+    drop_too_large(&r->memory_bytes);
+    drop_too_large(&r->ephemeral_bytes);
+    for (uint32_t i = 0; i < r->extra_len; i++)
+        drop_too_large(&r->extra[i].value);
+}
+
 void pods_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 {
     cp->pod = p;
     cp->version++;
-    resource_vector_of(&cp->request, &p->request, &c->names, &p->arena);
+    resource_vector_of_pod(&cp->request, &p->request, &c->names, &p->arena);
+    if (p->node != NULL)
+        count_as_kubelet(&cp->request);
     cp->request.pods = 1;
     gpu_request_read(p, &p->arena, &cp->gpu, NULL);
     cp->gpu_shape = gpu_accounts_shape(&cp->gpu, &p->arena);

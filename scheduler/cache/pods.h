@@ -2,7 +2,7 @@
 /* pods - a single pod of the model: create, update, free. Pure. */
 #pragma once
 
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 /* Takes p; adds the pod to no map and no node. */
 struct cluster_pod *pods_new(struct cluster *c, struct pod *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Valid policies, groups of pods, and the counts. policies_units.c decides which units are open;
- * policies_messages.c has what is written and reported.
+ * policies_writes.c has what is written and reported.
  *
  * The counts follow the cluster's hold and release (cluster.c). Each pod records what it was
  * counted as, so the same is subtracted, whatever changed meanwhile. When a policy changes, all
@@ -17,8 +17,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/model.h"
-#include "scheduler/cache/api_objects.h"
+#include "scheduler/model/model.h"
+#include "scheduler/model/api_objects.h"
 
 void policies_init(struct policies *ps)
 {
@@ -276,7 +276,7 @@ void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct clu
     const char *uid = s->group->of->policy->object.uid;
     s->by = str_hash(uid, strlen(uid));
     s->previous = false;
-    s->unit = policies_unit_on(cp, policies_view_of(c, cp).open, on);
+    s->unit = policies_unit_on(cp, policies_view_of(c, cp, 0).open, on);
 }
 
 void policies_forget(struct cluster_pod *cp)
@@ -329,7 +329,7 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp)
         return;
     tally_of(s)->pods++;
     if (e->policy->units[s->unit].has_max_resources)
-        resource_vector_account(&tally_of(s)->used, &cp->request, 1);
+        resource_vector_account_offered(&tally_of(s)->used, &cp->request, &e->limits[s->unit], 1);
 }
 
 /* A saturated sum cannot be corrected by subtraction. */
@@ -344,7 +344,8 @@ static void recount(struct cluster *c, const struct policy_membership *like)
         const struct policy_membership *s = &cp->membership;
         if (s != like && s->group == like->group && s->held && s->counted &&
             s->unit == like->unit && s->leaving == like->leaving)
-            resource_vector_account(used, &cp->request, 1);
+            resource_vector_account_offered(used, &cp->request,
+                                            &like->group->of->limits[like->unit], 1);
     }
 }
 
@@ -366,7 +367,7 @@ void policies_release(struct cluster *c, struct cluster_pod *cp)
     if (t->used.saturated)
         recount(c, s);
     else
-        resource_vector_account(&t->used, &cp->request, -1);
+        resource_vector_account_offered(&t->used, &cp->request, &e->limits[s->unit], -1);
 }
 
 uint32_t policies_take_events(struct cluster *c)
@@ -444,7 +445,7 @@ static void sit_down_all(struct cluster *c, const char *ns)
     }
 }
 
-const struct policy *policies_find(const struct cluster *c, const char *key)
+static const struct policy *find(const struct cluster *c, const char *key)
 {
     return (const struct policy *)api_objects_find(c->objects, API_OBJECTS_POLICIES, key);
 }
@@ -452,7 +453,7 @@ const struct policy *policies_find(const struct cluster *c, const char *key)
 uint32_t policies_put(struct cluster *c, struct policy *p)
 {
     struct policies *ps = c->policies;
-    const struct policy *old = policies_find(c, p->object.key);
+    const struct policy *old = find(c, p->object.key);
     if (old != NULL && policy_equal(old, p)) {
         size_t at = find_entry(ps, old);
         if (at < ps->entries.len)
@@ -472,7 +473,7 @@ uint32_t policies_put(struct cluster *c, struct policy *p)
 
 uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
 {
-    const struct policy *old = policies_find(c, key);
+    const struct policy *old = find(c, key);
     if (old == NULL || (uid != NULL && uid[0] != '\0' && !str_eq(old->object.uid, uid)))
         return 0;
     AUTO_STRBUF ns = {0};

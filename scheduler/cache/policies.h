@@ -74,7 +74,7 @@ struct policies {
     uint64_t serials;
     uint32_t events; /* EVENT_* caused by counting since the last policies_take_events */
     uint64_t moves;  /* number of changed counts of placed pods */
-    int64_t now_ns;  /* wall time as last set by the loop: the base of timeouts */
+    int64_t now_ns;  /* wall time as last set: the base of timeouts */
 };
 
 void policies_init(struct policies *ps);
@@ -86,8 +86,6 @@ void policies_deinit(struct policies *ps);
 uint32_t policies_put(struct cluster *c, struct policy *p);
 /* uid NULL: any policy with that key. */
 uint32_t policies_remove(struct cluster *c, const char *key, const char *uid);
-/* Borrowed until the next change; NULL: none, valid or not. */
-const struct policy *policies_find(const struct cluster *c, const char *key);
 
 /* ---- of one pod: for writers of labels, costs and events ---- */
 
@@ -125,7 +123,7 @@ enum policies_cost {
  * from our note beside it (cosched.io/deletion-cost) is the user's. */
 enum policies_cost policies_deletion_cost(const struct cluster_pod *cp, int32_t *cost);
 
-/* The loop sets the time before each cycle. policies_due_ns: when a refused gang may pass by time
+/* attempt.c sets the time before each cycle. policies_due_ns: when a refused gang may pass by time
  * alone, in wall nanoseconds, 0: never. Then the loop wakes the gang with EVENT_UNIT. */
 void policies_set_now(struct cluster *c, int64_t now_ns);
 int64_t policies_due_ns(const struct cluster *c, const struct gang *g);
@@ -134,7 +132,8 @@ int64_t policies_due_ns(const struct cluster *c, const struct gang *g);
 
 void policies_join(struct cluster *c, struct cluster_pod *cp);  /* new, or its object changed */
 void policies_leave(struct cluster *c, struct cluster_pod *cp); /* about to be removed */
-/* The pod is about to be assumed on that node: puts it into the first open unit that selects it. */
+/* The pod is about to be assumed on that node: puts it into the first open unit that selects it,
+ * which is the same for any limit (policies_view_of) that let it in. */
 void policies_assume(struct cluster *c, struct cluster_pod *cp, const struct cluster_node *on);
 /* The pod is bound there, or still assumed: reads its unit from its annotation or the plan. */
 void policies_read(struct cluster_pod *cp, const struct cluster_node *on);
@@ -153,24 +152,20 @@ void policies_note_moved(struct cluster *c, const struct cluster_pod *cp, uint64
 uint32_t policies_take_events(struct cluster *c);
 /* A pod's part of the cluster's digest: its unit, and which policy assigned it. */
 uint64_t policies_digest(const struct cluster_pod *cp);
-/* Records what the pod sees of its policy's units now (policies_is_as_seen). */
-void policies_see(const struct cluster *c, struct cluster_pod *cp);
-/* The policy's version and the open units, as recorded, as text: for the plugin's key. */
-void policies_print_key(const struct cluster_pod *cp, struct strbuf *out);
 
 /* ---- for the pipeline ---- */
 
-/* The pod's view now. */
-struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp);
-/* Whether that equals the view recorded when its class was looked up. */
-bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp);
+/* The pod's view now. A pod that preempts before it uses the next unit is limited to the first
+ * `units` units; 0: all. */
+struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp,
+                                      size_t units);
 /* The first open unit that selects the node; POLICIES_NO_UNIT: none. */
 int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node);
-/* Why the node is in no open unit of the pod, as last recorded, in a: "in units[0] of
- * ResourcePolicy web, which is at its max of 2 pods". The same for all pods of a class. */
-const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
-                             struct arena *a);
+/* Why the node is in no open unit of that view of the pod, in a: "in units[0] of ResourcePolicy
+ * web, which is at its max of 2 pods". The same for all pods of a class. */
+const char *policies_why_not(const struct cluster_pod *cp, const struct policies_view *v,
+                             const struct cluster_node *node, struct arena *a);
 /* Why that unit does not accept the pod now, on any node: "is at its max of 2 pods"; NULL: it is
  * open. */
 const char *policies_why_shut(const struct cluster *c, const struct cluster_pod *cp, size_t unit,
@@ -178,5 +173,3 @@ const char *policies_why_shut(const struct cluster *c, const struct cluster_pod 
 /* In how many steps a gang is tried: the units of members that preempt before they use the next
  * unit; 1: one step. */
 size_t policies_steps(struct gang *const *gangs, size_t len);
-/* Limits members that preempt before the next unit to the first `units` units; 0: no limit. */
-void policies_narrow(struct gang *const *gangs, size_t len, size_t units);

@@ -18,15 +18,14 @@
  * the API, so it survives restarts and is the same for every scheduler.
  *
  * The result is one bit per unit. Besides the node it is all that a plugin needs, so it is part of
- * the class text (the plugin policy's key), and cached verdicts about nodes stay right while units
- * fill and time passes.
+ * the class text, and cached verdicts about nodes stay right while units fill and time passes.
  */
 #include "scheduler/cache/policies.h"
 
 #include <string.h>
 
 #include "lib/base/num.h"
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 #include "scheduler/cache/gangs.h"
 
 enum { NS_PER_MS = 1000000 };
@@ -145,18 +144,25 @@ static struct walk begin(const struct cluster *c, const struct cluster_pod *cp)
     return (struct walk){.group = cp->membership.group, .pod = cp, .now_ns = c->policies->now_ns};
 }
 
-struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp)
+static bool preempts_before_next(const struct policy *p)
+{
+    return p->preempt_before_next && p->units_len > 1;
+}
+
+struct policies_view policies_view_of(const struct cluster *c, const struct cluster_pod *cp,
+                                      size_t units)
 {
     const struct policy_membership *s = &cp->membership;
-    struct policies_view v = {.open = UINT64_MAX, .stop = UINT8_MAX, .first = s->first};
+    struct policies_view v = {.open = UINT64_MAX, .stop = UINT8_MAX};
     if (s->group == NULL)
         return v;
+    v.first = preempts_before_next(s->group->of->policy) ? (uint8_t)units : 0;
     v.open = 0;
     if (s->lacks != NULL)
         return v;
     struct walk w = begin(c, cp);
     size_t all = s->group->of->policy->units_len;
-    size_t len = s->first > 0 && s->first < all ? s->first : all;
+    size_t len = v.first > 0 && v.first < all ? v.first : all;
     for (size_t i = 0; i < len; i++) {
         bool full = is_full(s->group, i, cp);
         v.open |= full ? 0 : (uint64_t)1 << i;
@@ -169,14 +175,6 @@ struct policies_view policies_view_of(const struct cluster *c, const struct clus
     return v;
 }
 
-bool policies_is_as_seen(const struct cluster *c, const struct cluster_pod *cp)
-{
-    const struct policies_view *seen = &cp->membership.view;
-    struct policies_view now = policies_view_of(c, cp);
-    return now.first == seen->first && now.open == seen->open && now.at_max == seen->at_max &&
-           now.stop == seen->stop;
-}
-
 int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
                          const struct cluster_node *node)
 {
@@ -186,22 +184,6 @@ int32_t policies_unit_on(const struct cluster_pod *cp, uint64_t open,
             policy_unit_has_node(&p->units[i], &node->node->labels, node->is_virtual))
             return (int32_t)i;
     return POLICIES_NO_UNIT;
-}
-
-void policies_see(const struct cluster *c, struct cluster_pod *cp)
-{
-    cp->membership.view = policies_view_of(c, cp);
-}
-
-void policies_print_key(const struct cluster_pod *cp, struct strbuf *out)
-{
-    const struct policies_view *v = &cp->membership.view;
-    if (cp->membership.group == NULL)
-        return;
-    strbuf_addf(out, "O%llx:%llx:%llx:%x:%x:%s",
-                (unsigned long long)cp->membership.group->of->serial, (unsigned long long)v->open,
-                (unsigned long long)v->at_max, (unsigned)v->stop, (unsigned)v->first,
-                str_or_empty(cp->membership.lacks));
 }
 
 void policies_set_now(struct cluster *c, int64_t now_ns)
@@ -233,31 +215,18 @@ int64_t policies_due_ns(const struct cluster *c, const struct gang *g)
     return first;
 }
 
-static bool preempts_before_next(const struct cluster_pod *cp)
-{
-    const struct policy *p = policies_of(cp);
-    return p != NULL && p->preempt_before_next && p->units_len > 1 &&
-           cluster_pod_is_schedulable(cp);
-}
-
 size_t policies_steps(struct gang *const *gangs, size_t len)
 {
     size_t steps = 1;
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < gangs[i]->members.len; k++) {
             const struct cluster_pod *cp = gangs[i]->members.items[k];
-            if (preempts_before_next(cp) && policies_of(cp)->units_len > steps)
-                steps = policies_of(cp)->units_len;
+            const struct policy *p = policies_of(cp);
+            if (p != NULL && preempts_before_next(p) && p->units_len > steps &&
+                cluster_pod_is_schedulable(cp))
+                steps = p->units_len;
         }
     return steps;
-}
-
-void policies_narrow(struct gang *const *gangs, size_t len, size_t units)
-{
-    for (size_t i = 0; i < len; i++)
-        for (size_t k = 0; k < gangs[i]->members.len; k++)
-            if (units == 0 || preempts_before_next(gangs[i]->members.items[k]))
-                gangs[i]->members.items[k]->membership.first = (uint8_t)units;
 }
 
 /* "is at its max of 2 pods" */
@@ -288,12 +257,10 @@ static const char *why_stop(const struct policy *p, size_t unit, bool narrowed, 
     return arena_printf(a, "units[%zu] is not full", unit);
 }
 
-const char *policies_why_not(const struct cluster_pod *cp, const struct cluster_node *node,
-                             struct arena *a)
+const char *policies_why_not(const struct cluster_pod *cp, const struct policies_view *v,
+                             const struct cluster_node *node, struct arena *a)
 {
-    const struct policy_membership *s = &cp->membership;
-    const struct policies_view *v = &s->view;
-    const struct policy *p = s->group->of->policy;
+    const struct policy *p = cp->membership.group->of->policy;
     int32_t unit = policies_unit_on(cp, UINT64_MAX, node);
     if (unit == POLICIES_NO_UNIT)
         return arena_printf(a, "in no unit of ResourcePolicy %s", p->object.name);
@@ -310,7 +277,7 @@ const char *policies_why_shut(const struct cluster *c, const struct cluster_pod 
                               struct arena *a)
 {
     const struct policy *p = cp->membership.group->of->policy;
-    struct policies_view v = policies_view_of(c, cp);
+    struct policies_view v = policies_view_of(c, cp, 0);
     if (cp->membership.lacks != NULL)
         return arena_printf(a, "is closed: pods have no label %s", cp->membership.lacks);
     if (unit > v.stop)

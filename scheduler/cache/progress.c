@@ -5,7 +5,6 @@
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/failures.h"
 #include "scheduler/cache/gangs.h"
 
 static const char pending[] = "Pending", failed[] = "Failed", finished[] = "Finished";
@@ -44,10 +43,10 @@ static const char *phase_of(const struct progress *p, int32_t existing, int32_t 
     return p->scheduled > 0 ? "Scheduling" : "PreScheduling";
 }
 
-void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
+void progress_of(const struct pod_group *group, const struct gang *g, int32_t failed_pods,
                  struct progress *out)
 {
-    *out = (struct progress){.failed = failures_count(&c->failures, group->key)};
+    *out = (struct progress){.failed = failed_pods};
     int32_t min = group->min_member > 0 ? group->min_member : 1;
     if (g != NULL)
         count(g, out);

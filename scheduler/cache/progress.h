@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 enum { PROGRESS_TIMEOUT_MS = 60000 }; /* of a gang without a PodGroup */
 
@@ -32,8 +32,8 @@ struct progress {
     int64_t schedule_start_ns; /* 0: none */
 };
 
-/* g NULL: no pod names the group. */
-void progress_of(const struct cluster *c, const struct pod_group *group, const struct gang *g,
+/* g NULL: no pod names the group. failed_pods: failures.h */
+void progress_of(const struct pod_group *group, const struct gang *g, int32_t failed_pods,
                  struct progress *out);
 /* scheduleStartTime: of the current attempt, or of the one that succeeded; 0: none. since_ns is the
  * last known attempt (0: none, if pods were placed before our start or by another leader);

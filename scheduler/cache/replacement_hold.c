@@ -6,27 +6,30 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 #include "scheduler/cache/pods.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/cache/progress.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/model/rejections.h"
 
-struct slot {
+struct replacement_hold_item {
     char *gang; /* its key */
     char *node;
     struct cluster_pod *ghost; /* the lost member: in no map, and pending */
     int64_t until_ms;          /* 0: not checked yet */
-    struct cluster_pod *lent;  /* the member that uses it, during a cycle */
 };
+
+void replacement_hold_enable(struct cluster *c, bool enabled)
+{
+    c->holds->enabled = enabled;
+}
 
 bool replacement_hold_wants(const struct cluster *c, const struct cluster_pod *cp)
 {
     const struct gang *g = cp->gang;
-    if (!c->slots->kept || g == NULL || gangs_is_lone(g) || cp->on == NULL ||
-        cp->on->node == NULL || cp->evicting || cp->pod->unreadable != NULL ||
-        rejections_against(c, cp, cp->on) != NULL)
+    if (!c->holds->enabled || g == NULL || gangs_is_lone(g) || cp->on == NULL ||
+        cp->on->node == NULL || cp->evicting || rejections_against(c, cp, cp->on) != NULL)
         return false;
     return g->min_available > 0 && gangs_count_placed(g) + cp->pod->terminating >= g->min_available;
 }
@@ -34,22 +37,23 @@ bool replacement_hold_wants(const struct cluster *c, const struct cluster_pod *c
 void replacement_hold_keep(struct cluster *c, struct cluster_pod *cp, const char *gang,
                            const char *node)
 {
-    struct slot s = {.gang = mem_strdup(gang), .node = mem_strdup(node), .ghost = cp};
+    struct replacement_hold_item s = {
+        .gang = mem_strdup(gang), .node = mem_strdup(node), .ghost = cp};
     cp->state = CLUSTER_PENDING;
     (void)nominations_set(c, cp, node);
-    vec_push(&c->slots->items, s);
+    vec_push(&c->holds->items, s);
 }
 
 static uint32_t end(struct cluster *c, size_t i)
 {
-    struct slot s = c->slots->items.items[i];
+    struct replacement_hold_item s = c->holds->items.items[i];
     uint32_t events = nominations_set(c, s.ghost, NULL);
     pods_free(c, s.ghost);
     free(s.gang);
     free(s.node);
-    for (size_t k = i + 1; k < c->slots->items.len; k++) /* keeps the order of creation */
-        c->slots->items.items[k - 1] = c->slots->items.items[k];
-    c->slots->items.len--;
+    for (size_t k = i + 1; k < c->holds->items.len; k++) /* keeps the order of creation */
+        c->holds->items.items[k - 1] = c->holds->items.items[k];
+    c->holds->items.len--;
     return events;
 }
 
@@ -72,45 +76,34 @@ static struct cluster_pod *taker(const struct gang *g, const struct cluster_pod 
     return best;
 }
 
-void replacement_hold_lend(struct cluster *c, struct gang *g)
+bool replacement_hold_next(const struct cluster *c, const struct gang *g, size_t *i,
+                           struct replacement_hold_offer *out)
 {
-    for (size_t i = 0; i < c->slots->items.len; i++) {
-        struct slot *s = &c->slots->items.items[i];
+    for (; *i < c->holds->items.len; (*i)++) {
+        const struct replacement_hold_item *s = &c->holds->items.items[*i];
         struct cluster_pod *cp = str_eq(s->gang, g->key) ? taker(g, s->ghost) : NULL;
         if (cp == NULL)
             continue;
-        (void)nominations_set(c, s->ghost, NULL);
-        (void)nominations_set(c, cp, s->node);
-        s->lent = cp;
+        *out = (struct replacement_hold_offer){.lost = s->ghost, .member = cp, .node = s->node};
+        (*i)++;
+        return true;
     }
+    return false;
 }
 
-void replacement_hold_settle(struct cluster *c, struct gang *g)
+void replacement_hold_end(struct cluster *c, const struct cluster_pod *lost)
 {
-    for (size_t i = 0; i < c->slots->items.len;) {
-        struct slot *s = &c->slots->items.items[i];
-        struct cluster_pod *cp = str_eq(s->gang, g->key) ? s->lent : NULL;
-        if (cp == NULL) {
-            i++;
-            continue;
-        }
-        s->lent = NULL;
-        if (str_eq(cp->nominated, s->node))
-            (void)nominations_set(c, cp, NULL);
-        if (cp->state == CLUSTER_PENDING) {
-            (void)nominations_set(c, s->ghost, s->node);
-            i++;
-        } else {
-            (void)end(c, i);
-        }
-    }
+    size_t i = 0;
+    while (c->holds->items.items[i].ghost != lost)
+        i++;
+    (void)end(c, i);
 }
 
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang)
 {
     uint32_t events = 0;
-    for (size_t i = 0; i < c->slots->items.len;)
-        if (str_eq(c->slots->items.items[i].gang, gang))
+    for (size_t i = 0; i < c->holds->items.len;)
+        if (str_eq(c->holds->items.items[i].gang, gang))
             events |= end(c, i);
         else
             i++;
@@ -119,8 +112,8 @@ uint32_t replacement_hold_drop(struct cluster *c, const char *gang)
 
 uint32_t replacement_hold_void(struct cluster *c, const char *uid)
 {
-    for (size_t i = 0; i < c->slots->items.len; i++)
-        if (str_eq(c->slots->items.items[i].ghost->pod->uid, uid))
+    for (size_t i = 0; i < c->holds->items.len; i++)
+        if (str_eq(c->holds->items.items[i].ghost->pod->uid, uid))
             return end(c, i);
     return 0;
 }
@@ -129,8 +122,8 @@ uint32_t replacement_hold_expire(struct cluster *c, int64_t now_ms, int64_t *nex
 {
     uint32_t events = 0;
     *next_ms = -1;
-    for (size_t i = 0; i < c->slots->items.len;) {
-        struct slot *s = &c->slots->items.items[i];
+    for (size_t i = 0; i < c->holds->items.len;) {
+        struct replacement_hold_item *s = &c->holds->items.items[i];
         const struct gang *g = map_get(&c->gangs, s->gang);
         if (s->until_ms == 0)
             s->until_ms = now_ms + progress_timeout_ms(g != NULL ? gangs_group_of(c, g) : NULL);
@@ -146,14 +139,14 @@ uint32_t replacement_hold_expire(struct cluster *c, int64_t now_ms, int64_t *nex
 
 size_t replacement_hold_count(const struct cluster *c)
 {
-    return c->slots->items.len;
+    return c->holds->items.len;
 }
 
 bool replacement_hold_at(const struct cluster *c, size_t i, struct replacement_hold_view *out)
 {
-    if (i >= c->slots->items.len)
+    if (i >= c->holds->items.len)
         return false;
-    const struct slot *s = &c->slots->items.items[i];
+    const struct replacement_hold_item *s = &c->holds->items.items[i];
     *out = (struct replacement_hold_view){.gang = s->gang, .node = s->node, .pod = s->ghost->pod};
     return true;
 }
@@ -165,7 +158,7 @@ void replacement_hold_restore(struct cluster *c, struct pod *p, const char *gang
 
 void replacement_hold_deinit(struct cluster *c)
 {
-    while (c->slots->items.len > 0)
-        (void)end(c, c->slots->items.len - 1);
-    vec_deinit(&c->slots->items);
+    while (c->holds->items.len > 0)
+        (void)end(c, c->holds->items.len - 1);
+    vec_deinit(&c->holds->items);
 }

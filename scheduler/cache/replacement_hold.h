@@ -27,19 +27,27 @@ struct gang;
 struct pod;
 
 struct replacement_hold {
-    bool kept; /* set by the code that also expires holds; false: no holds are made */
-    struct VEC(struct slot) items;
+    bool enabled; /* replacement_hold_enable */
+    struct VEC(struct replacement_hold_item) items;
 };
 
+/* For code that calls replacement_hold_expire; without it no holds are made, only restored. */
+void replacement_hold_enable(struct cluster *c, bool enabled);
 /* Whether to hold the pod's capacity; call before it leaves its node. */
 bool replacement_hold_wants(const struct cluster *c, const struct cluster_pod *cp);
 /* Takes the pod, which has left all other structures. */
 void replacement_hold_keep(struct cluster *c, struct cluster_pod *cp, const char *gang,
                            const char *node);
-/* Around a cycle: lend gives the gang's holds to its waiting members; settle removes the used ones
- * and restores the others. */
-void replacement_hold_lend(struct cluster *c, struct gang *g);
-void replacement_hold_settle(struct cluster *c, struct gang *g);
+/* The next hold of the gang, and the waiting member without a nomination that may use it; false: no
+ * more. Begins with *i 0. */
+struct replacement_hold_offer {
+    struct cluster_pod *lost, *member;
+    const char *node;
+};
+bool replacement_hold_next(const struct cluster *c, const struct gang *g, size_t *i,
+                           struct replacement_hold_offer *out);
+/* A member uses the capacity of that lost one. Ends the hold, and the lost pod with it. */
+void replacement_hold_end(struct cluster *c, const struct cluster_pod *lost);
 /* For a gang without members. Returns the events. */
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang);
 /* The kubelet rejected that pod, so its node has no capacity for a replacement. */

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 /* Whether both are pods of one job. A job's pod counts as its own peer. */
 bool topology_job_are(const struct cluster_pod *x, const struct cluster_pod *y);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cache/virtual_use.h"
-#include "scheduler/cache/api_objects.h"
+#include "scheduler/model/api_objects.h"
 #include "scheduler/cache/policies.h"
 
 #include "lib/base/str.h"

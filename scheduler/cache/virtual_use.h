@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "scheduler/cache/model.h"
+#include "scheduler/model/model.h"
 
 enum virtual_use {
     VIRTUAL_USE_NEVER,

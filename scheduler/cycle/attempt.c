@@ -2,7 +2,7 @@
 #include "scheduler/cycle/attempt.h"
 
 #include "lib/base/str.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/cache/policies.h"
 #include "scheduler/cache/replacement_hold.h"
 #include "scheduler/cycle/reservation.h"
@@ -38,7 +38,7 @@ static void recall(struct attempt *a, const struct cycle_result *r, int64_t now_
         int64_t *called_ms = ids_at(&a->recalled, cp->id);
         if (known && now_ms - *called_ms < ATTEMPT_RECALL_MS)
             continue;
-        cluster_grant_call_back(cp, &one->cpus);
+        cluster_grant_reclaim(cp, &one->cpus);
         *called_ms = now_ms;
         if (a->hooks.recall != NULL)
             a->hooks.recall(a->hooks.arg, one, r);
@@ -75,9 +75,9 @@ static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
 {
     struct cluster *c = a->pipeline->cluster;
     uint32_t events = reservation_follow(c, g, r, now.wall_ms);
-    const char *words = reservation_words(c, g, a->arena);
-    if (words != NULL && r->sentence != NULL) {
-        r->sentence = arena_printf(a->arena, "%s; %s", r->sentence, words);
+    const char *message = reservation_message(c, g, a->arena);
+    if (message != NULL && r->sentence != NULL) {
+        r->sentence = arena_printf(a->arena, "%s; %s", r->sentence, message);
         r->class += (uint64_t)reservations_of(c, g)->verdict; /* a new verdict is worth reporting */
     }
     queue_wake(a->queue, events, now.now_ms);
@@ -99,14 +99,39 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
         a->hooks.refused(a->hooks.arg, g, r);
 }
 
+/* Lets waiting members use the capacity that is held for them: in a plan of its own, because it is
+ * undone however the attempt ends. Two steps for each hold: the lost pod's, the member's. */
+static void lend_holds(struct plan *lent, const struct gang *g)
+{
+    struct replacement_hold_offer offer;
+    for (size_t i = 0; replacement_hold_next(lent->cluster, g, &i, &offer);) {
+        plan_nominate(lent, offer.lost, NULL);
+        plan_nominate(lent, offer.member, offer.node);
+    }
+}
+
+/* Holds whose member was placed end. */
+static void return_holds(struct plan *lent)
+{
+    while (lent->steps.len > 0) {
+        const struct plan_step *last = &lent->steps.items[lent->steps.len - 1];
+        const struct cluster_pod *lost = last[-1].pod, *member = last->pod;
+        plan_rollback(lent, lent->steps.len - 2);
+        if (member->state != CLUSTER_PENDING)
+            replacement_hold_end(lent->cluster, lost);
+    }
+    plan_end(lent);
+}
+
 static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, int64_t now_ms)
 {
     struct cluster *c = a->pipeline->cluster;
-    struct plan plan;
+    struct plan lent, plan;
+    plan_begin(&lent, c);
+    lend_holds(&lent, g);
     plan_begin(&plan, c);
-    replacement_hold_lend(c, g);
-    cycle_run(a->pipeline, g, &plan, a->arena, r);
-    replacement_hold_settle(c, g);
+    cycle_run(a->pipeline, g, &plan, a->arena, r); /* commits, or leaves no step */
+    return_holds(&lent);
     if (a->hooks.decided != NULL)
         a->hooks.decided(a->hooks.arg, r);
     size_t placed = plan.committed ? plan.steps.len : 0;
@@ -128,6 +153,7 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
     if (g == NULL)
         return false;
     arena_reset(a->arena);
+    policies_set_now(a->pipeline->cluster, now.wall_ns);
     size_t placed = decide(a, g, &r, now.now_ms);
     *out = (struct attempt_result){.gang = g, .verdict = r.verdict, .placed = placed};
     follow(a, g, &r, now);

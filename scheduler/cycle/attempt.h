@@ -60,7 +60,8 @@ struct attempt {
 
 struct attempt_time {
     int64_t now_ms;  /* on the queue's clock */
-    int64_t wall_ms; /* since the epoch, like pod times */
+    int64_t wall_ms; /* since the epoch, like pod times: of reservations */
+    int64_t wall_ns; /* the same for the timeouts of ResourcePolicies */
 };
 
 struct attempt_result {
@@ -73,7 +74,7 @@ struct attempt_result {
 void attempt_init(struct attempt *a, const struct pipeline *pipeline, struct queue *queue,
                   struct arena *arena, const struct attempt_hooks *hooks);
 void attempt_deinit(struct attempt *a);
-/* Tries the next gang; false: none is due. Call policies_set_now first. */
+/* Tries the next gang; false: none is due. */
 bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_result *out);
 /* Sets the nomination and wakes the gangs that helps. Calls the hook only if it changes. */
 void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *node, int64_t now_ms);

@@ -19,13 +19,13 @@ static bool is_settled(const struct cluster_pod *cp, struct arena *a)
            cpu_grant_equal(&applied, &cp->grant.cpus);
 }
 
-struct call {
+struct reclaim {
     struct placing *placing;
     bool late; /* also ask borrowers that do not answer */
 };
 
 /* The borrowed CPUs that the pod can return. */
-static bool loan_of(const struct call *c, const struct cluster_pod *cp, struct cpuset *out)
+static bool lent_to(const struct reclaim *c, const struct cluster_pod *cp, struct cpuset *out)
 {
     struct cpuset owned;
     if (cp->cpu == NULL || !cp->cpu->burst || cp->grant.cpus.len == 0 ||
@@ -39,37 +39,36 @@ static bool loan_of(const struct call *c, const struct cluster_pod *cp, struct c
     return !cpuset_is_empty(out);
 }
 
-static struct cpuset loans_on(const struct call *c, const struct cluster_node *cn)
+static struct cpuset lent_on(const struct reclaim *c, const struct cluster_node *cn)
 {
     struct cpuset all, one;
     cpuset_clear(&all);
     for (size_t i = 0; i < cn->pods.len; i++)
-        if (loan_of(c, cn->pods.items[i], &one))
+        if (lent_to(c, cn->pods.items[i], &one))
             cpuset_union(&all, &one);
     cpuset_intersect(&all, &cn->cpus.lent);
     return all;
 }
 
-/* Whether the pod fits once the loans are returned, and its score. */
+/* Whether the pod fits once the lent CPUs are returned, and its score. */
 static bool fits_without(struct placing *p, struct cluster_pod *pod, struct cluster_node *cn,
-                         const struct cpuset *cpu_lending, struct pipeline_choice *choice,
-                         int64_t *score)
+                         const struct cpuset *lent, struct pipeline_choice *choice, int64_t *score)
 {
-    struct cpuset lent = cn->cpus.lent;
-    cpuset_subtract(&cn->cpus.lent, cpu_lending);
+    size_t mark = plan_mark(p->plan);
+    plan_reclaim(p->plan, cn, lent);
     bool fits = pipeline_try(&p->ask, pod, cn, p->arena, choice);
     if (fits) {
         struct plugin_ask ask = pipeline_ask(&p->ask, pod);
         *score = pipeline_score(&ask, cn);
     }
-    cn->cpus.lent = lent;
+    plan_rollback(p->plan, mark);
     return fits;
 }
 
 /* Puts the best node for a pod that fits nowhere without reclaiming into placing.choice. */
 static bool make_place(void *arg, struct cluster_pod *pod)
 {
-    const struct call *c = arg;
+    const struct reclaim *c = arg;
     struct placing *p = c->placing;
     const struct node_table *t = p->cluster->table;
     struct pipeline_choice best = {0};
@@ -80,9 +79,8 @@ static bool make_place(void *arg, struct cluster_pod *pod)
         int64_t score = 0;
         if (cn->cpus.shape == NULL || cpuset_is_empty(&cn->cpus.lent))
             continue;
-        struct cpuset cpu_lending = loans_on(c, cn);
-        if (cpuset_is_empty(&cpu_lending) ||
-            !fits_without(p, pod, cn, &cpu_lending, &choice, &score) ||
+        struct cpuset lent = lent_on(c, cn);
+        if (cpuset_is_empty(&lent) || !fits_without(p, pod, cn, &lent, &choice, &score) ||
             (best.node != NULL && score <= best_score))
             continue;
         best = choice;
@@ -94,7 +92,7 @@ static bool make_place(void *arg, struct cluster_pod *pod)
 }
 
 /* Plans all members that the quorum needs, or the single one beyond it. */
-static bool place(struct call *c)
+static bool place(struct reclaim *c)
 {
     struct placing *p = c->placing;
     struct cluster_pod *pod = p->stuck->pod;
@@ -131,16 +129,16 @@ static size_t note_taken(struct placing *p, size_t mark, struct taken *out,
 }
 
 /* The plan is already undone. */
-static void reclaim(const struct call *c, const struct taken *taken, struct cycle_result *out)
+static void reclaim(const struct reclaim *c, const struct taken *taken, struct cycle_result *out)
 {
     const struct cluster_node *cn = taken->node;
-    struct cpuset loan;
+    struct cpuset lent;
     for (size_t i = 0; i < cn->pods.len; i++) {
         struct cycle_recall *r = NULL;
-        if (!loan_of(c, cn->pods.items[i], &loan))
+        if (!lent_to(c, cn->pods.items[i], &lent))
             continue;
-        cpuset_intersect(&loan, &taken->cpus);
-        if (cpuset_is_empty(&loan))
+        cpuset_intersect(&lent, &taken->cpus);
+        if (cpuset_is_empty(&lent))
             continue;
         for (size_t k = 0; k < out->recalls_len && r == NULL; k++)
             if (out->recalls[k].pod == cn->pods.items[i])
@@ -149,7 +147,7 @@ static void reclaim(const struct call *c, const struct taken *taken, struct cycl
             r = &out->recalls[out->recalls_len++];
             *r = (struct cycle_recall){.pod = cn->pods.items[i]};
         }
-        cpuset_union(&r->cpus, &loan);
+        cpuset_union(&r->cpus, &lent);
     }
 }
 
@@ -190,9 +188,9 @@ static void say(const struct placing *p, struct cycle_result *out)
     out->class = out->class * 31 + str_hash(key, strlen(key));
 }
 
-bool cpu_lending_call(struct placing *p, bool late, struct cycle_result *out)
+bool cpu_lending_reclaim(struct placing *p, bool late, struct cycle_result *out)
 {
-    struct call c = {.placing = p, .late = late};
+    struct reclaim c = {.placing = p, .late = late};
     size_t mark = plan_mark(p->plan), len = 0, most = 0;
     struct taken *taken = arena_new(p->arena, struct taken, p->members_len);
     bool any = false;

@@ -25,7 +25,7 @@ enum { CPU_LENDING_PATIENCE = 2 }; /* repeats before others are asked */
 /* Reclaims for the stuck pod, or for all members that a quorum needs at once, and nominates each.
  * false: no loan helps. Leaves the plan unchanged. late: also from borrowers that do not answer; if
  * false and any were skipped, sets p->passed_over. */
-bool cpu_lending_call(struct placing *p, bool late, struct cycle_result *out);
+bool cpu_lending_reclaim(struct placing *p, bool late, struct cycle_result *out);
 /* Gang members are placed with exclusive CPUs only, since a loan to one would obstruct the next in
  * the same plan. Before the commit each gets what is left in its L3 groups. */
 void cpu_lending_lend(const struct pipeline *p, struct plan *plan, struct arena *a);

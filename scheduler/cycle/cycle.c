@@ -5,7 +5,7 @@
 
 #include "lib/base/str.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/model/gpu_prices.h"
 #include "scheduler/cycle/cpu_lending.h"
 #include "scheduler/cache/topology_job.h"
 #include "scheduler/cycle/placing.h"
@@ -14,10 +14,10 @@
 #include "scheduler/cycle/gang_preempt.h"
 
 /* A problem of the pod itself, which no node and no event can solve. */
-static const char *own_problem(const struct cluster_pod *cp, struct arena *a)
+static const char *own_problem(const struct cluster_pod *cp)
 {
-    if (cp->pod->unreadable != NULL)
-        return arena_printf(a, "cannot be read: %s", cp->pod->unreadable);
+    if (cp->pod->unplaceable != NULL)
+        return cp->pod->unplaceable;
     if (cp->gpu.illegal != NULL)
         return cp->gpu.illegal;
     if (cp->cpu != NULL && cp->cpu->illegal != NULL)
@@ -52,17 +52,8 @@ static void refuse(struct cycle_result *out, enum cycle_verdict verdict, const c
         .verdict = verdict, .sentence = sentence, .class = class, .wakes = wakes};
 }
 
-static bool has_waiting(const struct gang *g)
-{
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            return true;
-    return false;
-}
-
 /* The first member by name that no node can help, or NULL. */
-static const struct cluster_pod *find_problem(const struct gang *g, struct arena *a,
-                                              const char **why)
+static const struct cluster_pod *find_problem(const struct gang *g, const char **why)
 {
     const struct cluster_pod *first = NULL;
     for (size_t i = 0; i < g->members.len; i++) {
@@ -70,7 +61,7 @@ static const struct cluster_pod *find_problem(const struct gang *g, struct arena
         if (!cluster_pod_is_schedulable(cp) ||
             (first != NULL && strcmp(cp->pod->key, first->pod->key) > 0))
             continue;
-        const char *problem = own_problem(cp, a);
+        const char *problem = own_problem(cp);
         if (problem != NULL) {
             first = cp;
             *why = problem;
@@ -87,7 +78,7 @@ static bool is_ready(const struct cluster *c, const struct gang *g, struct arena
         refuse(out, CYCLE_WAITING, why, waiting_class(g, why), 0); /* its own change wakes it */
         return false;
     }
-    const struct cluster_pod *member = find_problem(g, a, &why);
+    const struct cluster_pod *member = find_problem(g, &why);
     if (member == NULL)
         return true;
     refuse(out, CYCLE_NO_CAPACITY, for_member(g, member, why, a), str_hash(why, strlen(why)), 0);
@@ -132,7 +123,7 @@ static const char *explain(const struct placing *p, const struct gang *g, bool q
         why = for_member(stuck->gang, p->stuck->pod, why, p->arena);
     else
         why = arena_printf(p->arena, "%s: room for %d of %d pods; pod %s: %s", stuck->gang->key,
-                           stuck->gang->min_available - stuck->missing + stuck->room,
+                           stuck->gang->min_available - stuck->missing + stuck->reported,
                            stuck->gang->min_available, p->stuck->pod->pod->name, why);
     return stuck->gang == g
                ? why
@@ -141,23 +132,23 @@ static const char *explain(const struct placing *p, const struct gang *g, bool q
 
 /* Judges the real nodes with all members placed: they have no more free capacity than the first
  * bursting member saw. */
-static void note_bursts(const struct placing *p, struct cycle_result *out)
+static void note_virtuals(const struct placing *p, struct cycle_result *out)
 {
     const struct plan *plan = p->plan;
     if (p->cluster->virtual_nodes == 0)
         return;
-    out->bursts = arena_new(p->arena, struct cycle_burst, plan->steps.len);
+    out->virtuals = arena_new(p->arena, struct cycle_virtual, plan->steps.len);
     for (size_t i = 0; i < plan->steps.len; i++) {
         struct cluster_pod *cp = plan->steps.items[i].pod;
         const char *why = virtual_explain(&p->ask, cp, plan->steps.items[i].node, p->arena);
         if (why != NULL)
-            out->bursts[out->bursts_len++] = (struct cycle_burst){.pod = cp, .sentence = why};
+            out->virtuals[out->virtuals_len++] = (struct cycle_virtual){.pod = cp, .sentence = why};
     }
 }
 
 static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *out)
 {
-    bool partly = has_waiting(g);
+    bool partly = gangs_has_waiting(g);
     out->verdict = CYCLE_PLACED;
     if (partly)
         refuse(out, CYCLE_PARTLY, explain(p, g, true), reasons_class(p->why), p->wakes);
@@ -166,7 +157,7 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     for (size_t i = 0; i < p->gangs_len; i++)
         if (p->gangs[i].gang != g)
             out->others[out->others_len++] = p->gangs[i].gang;
-    note_bursts(p, out);
+    note_virtuals(p, out);
     for (size_t i = 0; i < p->plan->steps.len; i++)
         topology_job_show(p->plan->steps.items[i].pod);
     cpu_lending_lend(&p->ask, p->plan, p->arena);
@@ -182,7 +173,7 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
     bool done = true;
     placing_init(&p, ask, plan, a, bundle, len);
     bool quorum = placing_run(&p, !gang_preempt_is_awaited(&p));
-    if (quorum && plan->steps.len > 0 && has_waiting(g) && !last) {
+    if (quorum && plan->steps.len > 0 && gangs_has_waiting(g) && !last) {
         plan_rollback(plan, 0); /* members beyond the quorum may use the next units */
         done = false;
     } else if (quorum && plan->steps.len > 0) {
@@ -207,15 +198,15 @@ static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct 
                              size_t len, struct plan *plan, struct arena *a,
                              struct cycle_result *out)
 {
+    struct pipeline limited = *ask;
     size_t steps = policies_steps(bundle, len);
     bool done = false;
     for (size_t step = 1; !done; step++) {
         bool last = step >= steps;
         *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
-        policies_narrow(bundle, len, last ? 0 : step);
-        done = try_bundle(ask, g, bundle, len, last, plan, a, out);
+        limited.units = last ? 0 : step;
+        done = try_bundle(&limited, g, bundle, len, last, plan, a, out);
     }
-    policies_narrow(bundle, len, 0);
 }
 
 void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, struct arena *a,
@@ -223,7 +214,7 @@ void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, st
 {
     struct cluster *c = ask->cluster;
     *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
-    if (!has_waiting(g))
+    if (!gangs_has_waiting(g))
         return;
     struct gang **bundle = &g;
     size_t len = 1;

@@ -344,17 +344,17 @@ void gang_preempt_make(struct placing *p, struct cycle_result *out)
     if (out->awaits)
         return;
     out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);
-    bool called = cpu_lending_call(p, false, out);
-    if (called || !may_send_away(p))
+    bool reclaimed = cpu_lending_reclaim(p, false, out);
+    if (reclaimed || !may_send_away(p))
         ;
     else if (p->members_len > 1 && lacks_quorum(p))
         for_all(p, out);
     else
         for_one(p, p->stuck->pod, out); /* beyond the quorum each is on its own */
     if (out->nominations_len == 0 && p->passed_over)
-        called = cpu_lending_call(p, true, out);
+        reclaimed = cpu_lending_reclaim(p, true, out);
     out->awaits = out->nominations_len > 0;
-    if (out->awaits && !called)
+    if (out->awaits && !reclaimed)
         say(p, out);
     gang_preempt_withdraw(p, out);
 }

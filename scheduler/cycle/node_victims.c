@@ -68,7 +68,7 @@ const struct node_victims *node_victims_of(const struct pipeline *ask,
     l->len = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
         struct cluster_pod *cp = cn->pods.items[i];
-        if (cp->pod->unreadable == NULL && !pod_is_mirror(cp->pod))
+        if (!pod_is_mirror(cp->pod))
             l->items[l->len++] = victim_of(cp);
     }
     if (l->len > 1)

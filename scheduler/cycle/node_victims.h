@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* node_victims - the pods of a node that preemption may evict, the most important first. Pure. The
- * list is cached until the node changes (pipeline.node_pods): walking the pods again for each
- * candidate node would dominate a search. */
+/* node_victims - the pods of a node that preemption may evict, the most important first
+ * (node_victims_compare). Pure. The list is cached until the node changes (pipeline.node_pods):
+ * walking the pods again for each candidate node would dominate a search. */
 #pragma once
 
 #include <stdbool.h>

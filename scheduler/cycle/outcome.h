@@ -28,7 +28,7 @@ struct cycle_victim {
 };
 
 /* A pod that goes to a virtual node because no real one fits. */
-struct cycle_burst {
+struct cycle_virtual {
     const struct cluster_pod *pod;
     const char *sentence;
 };
@@ -51,8 +51,8 @@ struct cycle_result {
     size_t victims_len;
     struct cycle_recall *recalls;
     size_t recalls_len;
-    struct cycle_burst *bursts;
-    size_t bursts_len;
+    struct cycle_virtual *virtuals;
+    size_t virtuals_len;
     struct gang **others; /* placed together with this one: try again */
     size_t others_len;
     /* Pods are leaving for it, or must: retry it as soon as they are gone. */

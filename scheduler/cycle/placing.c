@@ -53,7 +53,7 @@ struct way {
 };
 
 /* The pools in the order in which they are tried. */
-struct sides {
+struct pools {
     enum cluster_pool of[3];
     size_t len;
 };
@@ -176,7 +176,7 @@ void placing_deinit(struct placing *p)
     vec_deinit(&p->refused);
 }
 
-void placing_reset(struct placing *p)
+static void reset(struct placing *p)
 {
     p->refused.len = 0;
     for (size_t i = 0; i < p->gangs_len; i++)
@@ -187,7 +187,7 @@ void placing_reset(struct placing *p)
     }
 }
 
-bool placing_has_quorum(const struct placing *p)
+static bool has_quorum(const struct placing *p)
 {
     for (size_t i = 0; i < p->gangs_len; i++)
         if (p->gangs[i].placed < p->gangs[i].missing)
@@ -201,7 +201,7 @@ struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod)
     return p->choice->node;
 }
 
-void placing_put(struct placing *p, struct placing_member *m)
+static void put(struct placing *p, struct placing_member *m)
 {
     plan_place(p->plan, m->pod, p->choice->node, &p->choice->grant);
     m->placed = true;
@@ -258,7 +258,7 @@ static enum pass pass(struct placing *p, const struct way *w, bool beyond)
             continue;
         bool known = is_refused(p, m->pod);
         if (!known && choose(p, w, m->pod)) {
-            placing_put(p, m);
+            put(p, m);
             result = PASS_PLACED;
             continue;
         }
@@ -271,22 +271,22 @@ static enum pass pass(struct placing *p, const struct way *w, bool beyond)
 
 bool placing_fill(struct placing *p, bool (*make)(void *arg, struct cluster_pod *pod), void *arg)
 {
-    placing_reset(p);
-    for (int pass = 1; pass <= FILL_PASSES && !placing_has_quorum(p); pass++)
+    reset(p);
+    for (int pass = 1; pass <= FILL_PASSES && !has_quorum(p); pass++)
         for (size_t i = 0; i < p->members_len; i++) {
             struct placing_member *m = &p->members[i];
             struct placing_gang *g = m->gang;
             if (m->placed || g->placed >= g->missing)
                 continue;
             if (placing_choose(p, m->pod) != NULL || (make != NULL && make(arg, m->pod))) {
-                placing_put(p, m);
+                put(p, m);
                 continue;
             }
             g->left -= pass == FILL_PASSES || equivalence_ask(&p->ask, m->pod)->domains == NULL;
             if (g->left < g->missing)
                 return false;
         }
-    return placing_has_quorum(p);
+    return has_quorum(p);
 }
 
 /* Finds the members without a node and what could help them. Asks once per class, at the end. */
@@ -299,11 +299,11 @@ static void explain(struct placing *p)
     for (size_t i = 0; i < p->members_len; i++) {
         struct placing_member *m = &p->members[i];
         if (m->placed || is_refused(p, m->pod) ||
-            (m->gang->placed >= m->gang->missing && !placing_has_quorum(p)))
+            (m->gang->placed >= m->gang->missing && !has_quorum(p)))
             continue;
         bool known = p->members_len == 1;                  /* the last query was for it */
         if (!known && placing_choose(p, m->pod) != NULL) { /* the last placement made it fit */
-            placing_put(p, m);
+            put(p, m);
             continue;
         }
         vec_push(&p->refused, equivalence_ask(&p->ask, m->pod)->serial);
@@ -317,9 +317,9 @@ static void explain(struct placing *p)
 }
 
 /* Beyond the quorum either pool is allowed, so members refused in one are asked for again. */
-static void open_sides(struct placing *p)
+static void open_pools(struct placing *p)
 {
-    if (p->ask.pool == CLUSTER_POOL_ANY || p->cluster->gang_burst == CLUSTER_BURST_WHOLE)
+    if (p->ask.pool == CLUSTER_POOL_ANY || p->cluster->gang_pools == CLUSTER_GANG_WHOLE)
         return;
     p->ask.pool = CLUSTER_POOL_ANY;
     p->refused.len = 0;
@@ -334,53 +334,37 @@ static bool attempt(struct placing *p, const struct way *w)
     size_t mark = plan_mark(p->plan);
     enum pass last = PASS_PLACED;
     p->ask.packing = w->packing;
-    placing_reset(p);
-    for (int i = 0; i < PASSES && last == PASS_PLACED && !placing_has_quorum(p); i++)
+    reset(p);
+    for (int i = 0; i < PASSES && last == PASS_PLACED && !has_quorum(p); i++)
         last = pass(p, w, false);
-    if (placing_has_quorum(p)) {
+    if (has_quorum(p)) {
         last = PASS_PLACED;
-        open_sides(p);
+        open_pools(p);
         for (int i = 0; i < PASSES && last == PASS_PLACED; i++)
             last = pass(p, w, true);
         explain(p);
     } else if (!w->hurried) {
         explain(p);
         for (size_t i = 0; i < p->gangs_len; i++)
-            p->gangs[i].room = p->gangs[i].placed;
+            p->gangs[i].reported = p->gangs[i].placed;
     }
     p->ask.packing = packing;
     p->ask.pool = pool;
-    if (placing_has_quorum(p))
+    if (has_quorum(p))
         return true;
     plan_rollback(p->plan, mark);
     return false;
 }
 
-static bool in_some_domain(struct placing *p)
+/* In each domain of d, or in each set of nodes of j. */
+static bool attempt_within(struct placing *p, enum cluster_packing packing,
+                           struct placing_domains *d, struct placing_job *j)
 {
-    struct way w = {.packing = CLUSTER_TIGHTEST_FIRST, .hurried = true};
-    struct placing_domains d;
     struct placing_domain within;
-    placing_domains_init(&d, p);
-    while (placing_domains_next(&d, &within)) {
-        w.within = &within;
+    struct way w = {.packing = packing, .hurried = true, .within = &within};
+    while (d != NULL ? placing_domains_next(d, &within) : placing_job_next(j, &within))
         if (attempt(p, &w))
             return true;
-    }
-    return false;
-}
-
-static bool as_one_job(struct placing *p)
-{
-    struct way w = {.packing = p->ask.packing, .hurried = true};
-    struct placing_job j;
-    struct placing_domain within;
-    placing_job_init(&j, p);
-    while (placing_job_next(&j, &within)) {
-        w.within = &within;
-        if (attempt(p, &w))
-            return true;
-    }
     return false;
 }
 
@@ -389,9 +373,12 @@ static bool try_ways(struct placing *p, bool thorough, bool hurried)
 {
     enum cluster_packing set = p->ask.packing;
     struct way w = {.packing = set, .promised = true, .hurried = true};
+    struct placing_domains d;
+    struct placing_job j;
     if (p->promised && p->members_len > 1 && attempt(p, &w))
         return true;
-    if (as_one_job(p))
+    placing_job_init(&j, p);
+    if (attempt_within(p, set, NULL, &j))
         return true;
     if (attempt(p, &(struct way){.packing = set, .hurried = hurried}))
         return true;
@@ -405,7 +392,8 @@ static bool try_ways(struct placing *p, bool thorough, bool hurried)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (attempt(p, &others[i]))
             return true;
-    return in_some_domain(p);
+    placing_domains_init(&d, p);
+    return attempt_within(p, CLUSTER_TIGHTEST_FIRST, &d, NULL);
 }
 
 /* Whether all placed members that prefer real nodes are on virtual ones. */
@@ -426,33 +414,33 @@ static bool is_on_virtual(const struct placing *p)
 /* A lone pod, or a gang that has its quorum, need not stay in one pool. */
 static bool stays_together(const struct placing *p)
 {
-    bool several = false, bursts = false;
-    if (p->cluster->virtual_nodes == 0 || p->cluster->gang_burst == CLUSTER_BURST_MEMBER)
+    bool several = false, prefers_real = false;
+    if (p->cluster->virtual_nodes == 0 || p->cluster->gang_pools == CLUSTER_GANG_MEMBER)
         return false;
     for (size_t i = 0; i < p->gangs_len; i++)
         several |= p->gangs[i].missing > 0 && !gangs_is_lone(p->gangs[i].gang);
-    for (size_t i = 0; several && i < p->members_len && !bursts; i++)
-        bursts = virtual_use_of(p->cluster, p->members[i].pod) == VIRTUAL_USE_LAST;
-    return bursts;
+    for (size_t i = 0; several && i < p->members_len && !prefers_real; i++)
+        prefers_real = virtual_use_of(p->cluster, p->members[i].pod) == VIRTUAL_USE_LAST;
+    return prefers_real;
 }
 
-static struct sides sides_of(const struct placing *p)
+static struct pools pools_of(const struct placing *p)
 {
-    struct sides s = {.len = 1}; /* both */
+    struct pools s = {.len = 1}; /* both */
     if (!stays_together(p))
         return s;
     s.len = 0;
     if (!is_on_virtual(p))
         s.of[s.len++] = CLUSTER_POOL_REAL;
     s.of[s.len++] = CLUSTER_POOL_VIRTUAL;
-    if (p->cluster->gang_burst == CLUSTER_BURST_TOGETHER)
+    if (p->cluster->gang_pools == CLUSTER_GANG_TOGETHER)
         s.of[s.len++] = CLUSTER_POOL_ANY;
     return s;
 }
 
 /* Unites what could help in each pool; the sentence is that of the first pool, which is asked last.
  * true: it fits after all, since asking may place the last member. */
-static bool explain_whole(struct placing *p, const struct sides *s)
+static bool explain_whole(struct placing *p, const struct pools *s)
 {
     uint32_t wakes = 0;
     bool found = false;
@@ -468,7 +456,7 @@ static bool explain_whole(struct placing *p, const struct sides *s)
 
 bool placing_run(struct placing *p, bool thorough)
 {
-    struct sides s = sides_of(p);
+    struct pools s = pools_of(p);
     bool found = false;
     for (size_t i = 0; i < s.len && !found; i++) {
         p->pool = p->ask.pool = s.of[i];

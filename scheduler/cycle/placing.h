@@ -16,10 +16,10 @@
 
 struct placing_gang {
     struct gang *gang;
-    int32_t missing; /* members that must be placed now */
-    int32_t placed;  /* in the current attempt */
-    int32_t left;    /* placed or still possible */
-    int32_t room;    /* placed in the attempt that is reported */
+    int32_t missing;  /* members that must be placed now */
+    int32_t placed;   /* in the current attempt */
+    int32_t left;     /* placed or still possible */
+    int32_t reported; /* placed in the attempt that is reported */
 };
 
 struct placing_member {
@@ -63,12 +63,8 @@ void placing_deinit(struct placing *p);
  * have no node, and what could help. */
 bool placing_run(struct placing *p, bool thorough);
 
-/* For gang_preempt.h: one attempt, member by member. */
-void placing_reset(struct placing *p);
-/* A node in the current state, or NULL; p->choice has the grant. */
+/* For gang_preempt.h: a node in the current state, or NULL; p->choice has the grant. */
 struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod);
-void placing_put(struct placing *p, struct placing_member *m);
-bool placing_has_quorum(const struct placing *p);
 /* Places the quorums only, hardest member first, in the current state. Calls make (may be NULL) if
  * a member does not fit; it returns true if it freed capacity, with the node in p->choice. Returns
  * whether every gang has its quorum; the steps are in the plan either way. */

@@ -36,24 +36,25 @@ static struct resource_vector least_of(const struct placing *p)
     return least;
 }
 
-static int64_t times(int64_t room, int64_t free, int64_t want)
+static int64_t times(int64_t capacity, int64_t free, int64_t want)
 {
-    return want > 0 ? num_min(room, num_max(free, 0) / want) : room;
+    return want > 0 ? num_min(capacity, num_max(free, 0) / want) : capacity;
 }
 
-static int64_t room_of(const struct node_table_row *row, const struct resource_vector *least)
+static int64_t capacity_of(const struct node_table_row *row, const struct resource_vector *least)
 {
     const struct cluster_node *n = row->node;
-    int64_t room = row->free_pods;
-    room = times(room, row->free_cpu_milli, least->cpu_milli);
-    room = times(room, row->free_memory_bytes, least->memory_bytes);
-    room = times(room, row->free_ephemeral_bytes, least->ephemeral_bytes);
+    int64_t capacity = row->free_pods;
+    capacity = times(capacity, row->free_cpu_milli, least->cpu_milli);
+    capacity = times(capacity, row->free_memory_bytes, least->memory_bytes);
+    capacity = times(capacity, row->free_ephemeral_bytes, least->ephemeral_bytes);
     for (uint32_t i = 0; i < least->extra_len; i++) {
         uint32_t id = least->extra[i].id;
-        room = times(room, num_sub_sat(extra_of(&n->allocatable, id), extra_of(&n->used, id)),
-                     least->extra[i].value);
+        capacity =
+            times(capacity, num_sub_sat(extra_of(&n->allocatable, id), extra_of(&n->used, id)),
+                  least->extra[i].value);
     }
-    return room;
+    return capacity;
 }
 
 static int64_t count_missing(const struct placing *p)
@@ -68,10 +69,10 @@ bool placing_domains_could_fit(struct placing *p)
 {
     const struct node_table *t = p->cluster->table;
     struct resource_vector least = least_of(p);
-    int64_t room = 0, missing = num_max(count_missing(p), 1);
-    for (uint32_t i = 0; i < t->len && room < missing; i++)
-        room += room_of(&t->rows[i], &least);
-    return room >= missing;
+    int64_t capacity = 0, missing = num_max(count_missing(p), 1);
+    for (uint32_t i = 0; i < t->len && capacity < missing; i++)
+        capacity += capacity_of(&t->rows[i], &least);
+    return capacity >= missing;
 }
 
 static void add_key(struct placing_domains *d, const char *key)
@@ -103,11 +104,11 @@ void placing_domains_init(struct placing_domains *d, struct placing *p)
     d->least = least_of(p);
 }
 
-static int by_room(const void *a, const void *b)
+static int by_capacity(const void *a, const void *b)
 {
-    const struct domain_room *x = a, *y = b;
-    if (x->room != y->room)
-        return x->room > y->room ? -1 : 1;
+    const struct domain_capacity *x = a, *y = b;
+    if (x->capacity != y->capacity)
+        return x->capacity > y->capacity ? -1 : 1;
     return x->domain < y->domain ? -1 : 1;
 }
 
@@ -121,18 +122,18 @@ static void list_domains(struct placing_domains *d)
 {
     const struct topology *t = topology_of(d);
     const struct node_table *table = d->placing->cluster->table;
-    d->order = arena_new(d->placing->arena, struct domain_room, t->domains);
+    d->order = arena_new(d->placing->arena, struct domain_capacity, t->domains);
     d->order_len = d->at = 0;
     for (uint32_t i = 0; i < t->domains; i++)
         d->order[i].domain = i;
     for (uint32_t i = 0; i < table->len; i++)
         if (t->domain_of[i] >= 0)
-            d->order[t->domain_of[i]].room += room_of(&table->rows[i], &d->least);
+            d->order[t->domain_of[i]].capacity += capacity_of(&table->rows[i], &d->least);
     for (uint32_t i = 0; i < t->domains; i++)
-        if (d->order[i].room >= d->missing)
+        if (d->order[i].capacity >= d->missing)
             d->order[d->order_len++] = d->order[i];
     if (d->order_len > 1)
-        qsort(d->order, d->order_len, sizeof d->order[0], by_room);
+        qsort(d->order, d->order_len, sizeof d->order[0], by_capacity);
     d->order_len = (size_t)num_min((int64_t)d->order_len, PLACING_DOMAINS);
 }
 

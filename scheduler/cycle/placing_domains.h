@@ -30,8 +30,8 @@ struct placing_domains {
     int64_t missing;
     const char *keys[PLACING_KEYS];
     size_t keys_len, key;
-    struct domain_room {
-        int64_t room; /* upper bound, in members */
+    struct domain_capacity {
+        int64_t capacity; /* upper bound, in members */
         uint32_t domain;
     } * order; /* the key's domains that are worth a try */
     size_t order_len, at;

@@ -71,7 +71,7 @@ static int by_links(const void *a, const void *b)
 }
 
 /* Most members of the job first, then the most free GPUs. */
-static int by_room(const void *a, const void *b)
+static int by_free(const void *a, const void *b)
 {
     const struct placing_job_node *x = a, *y = b;
     int c = more(x->held, y->held);
@@ -135,11 +135,11 @@ void placing_job_init(struct placing_job *j, struct placing *p)
 static bool next_several(struct placing_job *j, struct placing_domain *out)
 {
     if (j->tries == 0) {
-        int64_t room = 0;
-        sort(j->nodes, j->nodes_len, by_room);
-        while (j->several < j->nodes_len && (room < j->want || j->several < 2))
-            room += count_of(j->nodes[j->several++].free);
-        if (room < j->want || j->several < 2)
+        int64_t cards = 0;
+        sort(j->nodes, j->nodes_len, by_free);
+        while (j->several < j->nodes_len && (cards < j->want || j->several < 2))
+            cards += count_of(j->nodes[j->several++].free);
+        if (cards < j->want || j->several < 2)
             j->tries = PLACING_JOB_TRIES;
         else
             j->several--;

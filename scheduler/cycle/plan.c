@@ -2,6 +2,10 @@
 #include "scheduler/cycle/plan.h"
 
 #include <assert.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "scheduler/model/nominations.h"
 
 void plan_begin(struct plan *p, struct cluster *c)
 {
@@ -36,6 +40,23 @@ void plan_restore(struct plan *p, size_t evicted)
     vec_push(&p->steps, step);
 }
 
+void plan_reclaim(struct plan *p, struct cluster_node *node, const struct cpuset *cpus)
+{
+    struct plan_step step = {.kind = PLAN_RECLAIMED, .node = node, .cpus = cpus};
+    assert(!p->committed && cpuset_is_subset(cpus, &node->cpus.lent));
+    cluster_grant_set_lent(p->cluster, node, cpus, false);
+    vec_push(&p->steps, step);
+}
+
+void plan_nominate(struct plan *p, struct cluster_pod *pod, const char *node)
+{
+    struct plan_step step = {.kind = PLAN_NOMINATED, .pod = pod};
+    assert(!p->committed);
+    step.nominated = pod->nominated != NULL ? mem_strdup(pod->nominated) : NULL;
+    (void)nominations_set(p->cluster, pod, node);
+    vec_push(&p->steps, step);
+}
+
 size_t plan_mark(const struct plan *p)
 {
     return p->steps.len;
@@ -56,6 +77,13 @@ static void undo(struct cluster *c, const struct plan_step *step, size_t mark)
     case PLAN_RESTORED:
         if (step->evicted < mark)
             cluster_lift(c, step->pod);
+        break;
+    case PLAN_RECLAIMED:
+        cluster_grant_set_lent(c, step->node, step->cpus, true);
+        break;
+    case PLAN_NOMINATED:
+        (void)nominations_set(c, step->pod, step->nominated);
+        free(step->nominated);
         break;
     }
 }

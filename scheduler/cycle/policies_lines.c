@@ -36,7 +36,7 @@ static bool is_newer(const struct cluster_pod *a, const struct cluster_pod *b)
 /* A pod that no node can help (see cycle.c) says nothing about units. */
 static bool can_tell(const struct cluster_pod *cp)
 {
-    return cp->pod->unreadable == NULL && cp->gpu.illegal == NULL &&
+    return cp->pod->unplaceable == NULL && cp->gpu.illegal == NULL &&
            (cp->cpu == NULL || cp->cpu->illegal == NULL);
 }
 

@@ -392,8 +392,6 @@ static bool try_node(struct search *s, struct cluster_node *node)
     struct trial *t = &s->trial;
     size_t mark = plan_mark(t->plan);
     t->node = node;
-    if (node->unreadable > 0)
-        return false; /* an unreadable pod cannot be evicted: its requests are unknown */
     t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0 &&
                node->reserved == 0;
     gather(s);

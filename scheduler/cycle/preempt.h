@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* preempt - chooses the victims that let a pod of higher priority fit. Pure. Called when no node
  * fits. The cluster is tried without some of its pods (plan_evict) and left unchanged. The caller
- * evicts the victims and waits until they are gone. preempt.c ranks nodes and victims. */
+ * evicts the victims and waits until they are gone. preempt.c ranks the nodes; node_victims.c
+ * orders the pods of a node, for gang_preempt too. */
 #pragma once
 
 #include <stdbool.h>

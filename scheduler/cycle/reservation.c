@@ -39,7 +39,7 @@ void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *
 }
 
 /* It lacks capacity, not pods. wakes is 0 for a problem of its own that no capacity solves. */
-static bool lacks_room(const struct gang *g, const struct cycle_result *r)
+static bool lacks_capacity(const struct gang *g, const struct cycle_result *r)
 {
     return r->verdict == CYCLE_NO_CAPACITY && r->wakes != 0 && !gangs_is_lone(g) &&
            gangs_count_missing(g) > 0;
@@ -75,7 +75,7 @@ static int64_t waits_since_ms(const struct cluster *c, const struct gang *g, int
 uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycle_result *r,
                             int64_t now_ms)
 {
-    if (!lacks_room(g, r)) {
+    if (!lacks_capacity(g, r)) {
         bool placed = r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY;
         if (placed && reservations_of(c, g)->lapses > 0)
             reservations_at(c, g)->lapses = 0;
@@ -174,8 +174,8 @@ static void set_all(struct cluster *c, const struct together *t, enum reservatio
     }
 }
 
-static void keep_room(const struct pipeline *ask, struct gang *g, int64_t now_ms, int64_t until_ms,
-                      struct arena *a)
+static void reserve_capacity(const struct pipeline *ask, struct gang *g, int64_t now_ms,
+                             int64_t until_ms, struct arena *a)
 {
     struct cluster *c = ask->cluster;
     struct together t;
@@ -215,7 +215,7 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
             continue;
         }
         news->events |= reservations_drop(c, r);
-        keep_room(ask, g, now_ms, until_ms, a);
+        reserve_capacity(ask, g, now_ms, until_ms, a);
         return; /* one trial per call */
     }
 }
@@ -293,14 +293,14 @@ struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_
     check_kept(ask, now_ms, a, &news);
     struct gang *g = c->reservations->items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
     if (g != NULL) {
-        keep_room(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
+        reserve_capacity(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
         news.looked = g;
         news.made = reservations_of(c, g)->verdict == RESERVATION_KEPT;
     }
     return news;
 }
 
-const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a)
+const char *reservation_message(const struct cluster *c, const struct gang *g, struct arena *a)
 {
     const struct reservation_wait *w = reservations_of(c, g);
     const struct reservation *r = w->kept;

@@ -76,4 +76,4 @@ struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_
 /* When reservation_reconcile is due; -1: no gang waits. */
 int64_t reservation_next(const struct cluster *c);
 /* What members are told about it: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
-const char *reservation_words(const struct cluster *c, const struct gang *g, struct arena *a);
+const char *reservation_message(const struct cluster *c, const struct gang *g, struct arena *a);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
-#include "scheduler/cache/reservations.h"
+#include "scheduler/model/reservations.h"
 #include "scheduler/framework/pipeline.h"
 
 struct reservation_plan {

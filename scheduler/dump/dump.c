@@ -61,35 +61,29 @@ static bool annotations_hold(const struct cluster_pod *cp, struct arena *a)
     return cards_hold(cp, a) && cpus_hold(cp, a);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct label *x = a, *y = b;
-    return strcmp(x->key, y->key);
-}
-
 /* The pod's annotations with result keys replaced by those of the accounted grant. */
 static struct labels replaced(const struct cluster_pod *cp, struct arena *a)
 {
     const struct labels *own = &cp->pod->annotations;
-    struct labels claimed = {0};
+    struct labels granted = {0};
     if (!grant_is_empty(&cp->grant) || cp->grant.cpus.len > 0) {
         int64_t dev_gib = cp->grant.shares_len > 0 ? gpu_accounts_card_gib(&cp->on->gpu_accounts,
                                                                            cp->grant.shares[0].card)
                                                    : 0;
-        grant_encode(&cp->grant, cp->pod, dev_gib, a, &claimed);
+        grant_encode(&cp->grant, cp->pod, dev_gib, a, &granted);
     }
     const struct labels unit = policies_annotations(cp, a);
-    struct labels out = {.items = arena_new(a, struct label, own->len + claimed.len + 1)};
+    struct labels out = {.items = arena_new(a, struct label, own->len + granted.len + 1)};
     for (size_t i = 0; i < own->len; i++)
         if (!grant_is_result_key(own->items[i].key))
             out.items[out.len++] = own->items[i];
-    for (size_t i = 0; i < claimed.len; i++)
-        if (claimed.items[i].value[0] != '\0' && !str_eq(claimed.items[i].key, NAME_ANN_UNIT))
-            out.items[out.len++] = claimed.items[i];
+    for (size_t i = 0; i < granted.len; i++)
+        if (granted.items[i].value[0] != '\0' && !str_eq(granted.items[i].key, NAME_ANN_UNIT))
+            out.items[out.len++] = granted.items[i];
     for (size_t i = 0; i < unit.len; i++)
         if (str_eq(unit.items[i].key, NAME_ANN_UNIT))
             out.items[out.len++] = unit.items[i];
-    qsort(out.items, out.len, sizeof *out.items, by_key);
+    labels_sort(&out);
     return out;
 }
 
@@ -102,7 +96,7 @@ static struct labels with_quorum(const struct cluster_pod *cp, const struct labe
         if (strcmp(given->items[i].key, NAME_ANN_GANG_SATISFIED) != 0)
             out.items[out.len++] = given->items[i];
     out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = cp->said.name};
-    qsort(out.items, out.len, sizeof *out.items, by_key);
+    labels_sort(&out);
     return out;
 }
 
@@ -181,10 +175,10 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
         json_kv_str(&w, "virtualNodeLabels", c->virtuals.labels_text);
         json_kv_str(&w, "virtualNodeTaints", c->virtuals.taints_text);
     }
-    if (c->gang_burst != CLUSTER_BURST_TOGETHER)
+    if (c->gang_pools != CLUSTER_GANG_TOGETHER)
         json_kv_str(&w, "gangBurst",
-                    c->gang_burst == CLUSTER_BURST_WHOLE ? CLUSTER_BURST_WHOLE_NAME
-                                                         : CLUSTER_BURST_MEMBER_NAME);
+                    c->gang_pools == CLUSTER_GANG_WHOLE ? CLUSTER_GANG_WHOLE_NAME
+                                                        : CLUSTER_GANG_MEMBER_NAME);
     if (c->policies->entries.len > 0 && c->policies->now_ns > 0)
         dump_parts_time(&w, "policiesAt", c->policies->now_ns);
     dump_reservations_print(c, list, &w);

@@ -18,7 +18,8 @@
  *
  * Where the model knows more than the objects: an assumed pod has its node, its grant, and
  * "cosched":{"assumed":true}; a bound pod has the accounted grant, even if its annotation was
- * edited later; an unreadable pod has "cosched":{"unreadable":"..."}. So loading a dump gives the
+ * edited later; a pod of which not all could be read has
+ * "cosched":{"unplaceable":"..."}. So loading a dump gives the
  * same digest.
  */
 #pragma once

@@ -10,7 +10,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/json.h"
-#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/model/gpu_prices.h"
 
 /* Prints nothing if no pod has requested cards. */
 void dump_demand_print(const struct gpu_prices *g, struct json_writer *w);

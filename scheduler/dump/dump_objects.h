@@ -3,6 +3,6 @@
 #pragma once
 
 #include "lib/base/json.h"
-#include "scheduler/cache/api_objects.h"
+#include "scheduler/model/api_objects.h"
 
 void dump_objects_print(enum api_objects_kind kind, const struct object *o, struct json_writer *w);

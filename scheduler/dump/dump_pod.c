@@ -432,10 +432,10 @@ void dump_pod_print(const struct pod *p, bool assumed, struct json_writer *w)
     put_pod_metadata(w, p);
     put_pod_spec(w, p);
     put_pod_status(w, p);
-    if (assumed || p->unreadable != NULL) {
+    if (assumed || p->unplaceable != NULL) {
         dump_parts_object(w, "cosched");
         dump_parts_true(w, "assumed", assumed);
-        dump_parts_text(w, "unreadable", p->unreadable);
+        dump_parts_text(w, "unplaceable", p->unplaceable);
         json_object_end(w);
     }
     json_object_end(w);

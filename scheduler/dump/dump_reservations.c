@@ -99,7 +99,7 @@ static void print_reservations(const struct cluster *c, struct arena *a, struct 
 }
 
 /* In the order of loss, which is also the order of use. */
-static void print_slots(const struct cluster *c, struct json_writer *w)
+static void print_holds(const struct cluster *c, struct json_writer *w)
 {
     struct replacement_hold_view s;
     if (replacement_hold_count(c) == 0)
@@ -122,5 +122,5 @@ void dump_reservations_print(const struct cluster *c, struct arena *a, struct js
 {
     print_aging(c, a, w);
     print_reservations(c, a, w);
-    print_slots(c, w);
+    print_holds(c, w);
 }

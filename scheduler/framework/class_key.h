@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* class_key - the text that identifies a pod's class: exactly what the plugins read of a pod, one
- * part per plugin (plugin.h, the verb key). Pure. Printed once per pod, so it is built for speed:
- * numbers in base 64, strings behind their length. Each part begins with a letter of its plugin, so
- * that different pods have different texts. */
+ * part per plugin. Pure. This file only joins the parts: what makes pods equal is the verb key in
+ * each plugin, and domains_print_key for spread and inter-pod rules. Printed once per pod, so it is
+ * built for speed: numbers in base 64, strings behind their length. Each part begins with a letter
+ * of its plugin, so that different pods have different texts. */
 #pragma once
 
 #include "lib/base/str.h"

@@ -147,14 +147,6 @@ void domains_free(struct domains *d)
     free(d);
 }
 
-static void print_terms(const struct podterm *terms, size_t len, char which, struct strbuf *out)
-{
-    for (size_t i = 0; i < len; i++) {
-        strbuf_addf(out, "%c%d ", which, (int)terms[i].weight);
-        podterm_print(&terms[i], out);
-    }
-}
-
 void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
 {
     const struct pod *p = cp->pod;
@@ -167,13 +159,15 @@ void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf 
     }
     if (p->terms != NULL) {
         strbuf_addc(out, means_itself(c, p) ? '+' : '-');
-        print_terms(p->terms->affinity, p->terms->affinity_len, 'a', out);
-        print_terms(p->terms->anti_affinity, p->terms->anti_affinity_len, 'n', out);
-        print_terms(p->terms->preferred, p->terms->preferred_len, 'p', out);
-        print_terms(p->terms->preferred_anti, p->terms->preferred_anti_len, 'q', out);
+        pod_counters_print_terms(p->terms, out);
     }
     for (size_t i = 0; traits != NULL && i < traits->against.len; i++)
         strbuf_addf(out, "!%llu", (unsigned long long)traits->against.items[i]->number);
+}
+
+uint64_t domains_key_version(const struct cluster *c)
+{
+    return c->index->version + c->objects->generation[API_OBJECTS_NAMESPACES];
 }
 
 static bool tolerates_all(const struct pod *p, const struct node *n)

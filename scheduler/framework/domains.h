@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 #include "lib/base/vec.h"
-#include "scheduler/cache/pod_counters.h"
+#include "scheduler/model/pod_counters.h"
 #include "scheduler/framework/plugin.h"
-#include "scheduler/cache/topologies.h"
+#include "scheduler/model/topologies.h"
 
 /* Weights of the plugins that score by these rules. */
 enum { DOMAINS_SPREAD_WEIGHT = 2, DOMAINS_PREFER_WEIGHT = 2 };
@@ -88,8 +88,10 @@ struct domains {
 /* NULL: no rule of the pod or against it. */
 struct domains *domains_new(struct cluster *c, struct cluster_pod *cp);
 void domains_free(struct domains *d);
-/* Appends this part of the class' text. Nothing for most pods. */
+/* Appends this part of the class' text. Nothing for most pods. The version rises with every change
+ * of the cluster that may change the text. */
 void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf *out);
+uint64_t domains_key_version(const struct cluster *c);
 
 /* Recomputes everything from the node table and the pod counters. */
 void domains_rebuild(struct domains *d, const struct plugin_ask *ask, struct topologies *all);

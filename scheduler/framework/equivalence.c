@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/framework/equivalence.h"
 
-#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/framework/plugin.h"
-#include "scheduler/cache/virtual_use.h"
 
 /* The class of a pod, and the versions that this depends on. */
 struct found {
     uint64_t serial; /* of the class; 0: none yet */
-    uint64_t beside; /* version_of_text */
+    uint64_t beside; /* key_version */
     uint32_t slot;
     uint32_t version; /* of the pod */
 };
@@ -25,6 +24,12 @@ struct equivalence *equivalence_new(void)
     strbuf_init(&cs->text);
     ids_table_init(&cs->found, sizeof(struct found), NULL);
     cs->budget = EQUIVALENCE_BUDGET;
+    while (plugin_table[cs->plugins] != NULL)
+        cs->plugins++;
+    cs->keyed = mem_new(const struct plugin *, cs->plugins + 1);
+    for (size_t i = 0, n = 0; i < cs->plugins; i++)
+        if (plugin_table[i]->key_version != NULL)
+            cs->keyed[n++] = plugin_table[i];
     return cs;
 }
 
@@ -62,6 +67,10 @@ static void class_free(struct equivalence *cs, struct pod_class *k)
     free(k->rank_of);
     free(k->place_of);
     free(k->memory);
+    for (struct class_facts *f = k->facts; f->of != NULL; f++)
+        free(f->data);
+    free(k->facts);
+    free(k->fixed);
     free(k->text);
     free(k);
 }
@@ -77,34 +86,51 @@ void equivalence_free(struct equivalence *cs)
     ids_table_deinit(&cs->found);
     arena_deinit(&cs->scratch);
     strbuf_deinit(&cs->text);
+    free(cs->keyed);
     free(cs);
 }
 
-static void add_plugin(const struct plugin **list, const struct plugin *p)
-{
-    size_t n = 0;
-    while (list[n] != NULL)
-        n++;
-    assert(n + 1 < EQUIVALENCE_PLUGINS_MAX);
-    list[n] = p;
-}
-
 /* A plugin that filters by held resources and scores by the Node alone is in both lists. */
-static void choose_plugins(struct pod_class *k, const struct cluster_pod *cp)
+static void choose_plugins(struct equivalence *cs, struct pod_class *k,
+                           const struct plugin_ask *ask)
 {
+    size_t fixed = 0, held = 0, facts = 0;
+    k->fixed = mem_new(const struct plugin *, 2 * (cs->plugins + 1));
+    k->held = k->fixed + cs->plugins + 1;
+    k->facts = mem_new(struct class_facts, cs->plugins + 1);
     for (const struct plugin *const *at = plugin_table; *at != NULL; at++) {
         const struct plugin *p = *at;
-        if (p->applies != NULL && !p->applies(cp))
+        if (p->applies != NULL && !p->applies(ask->pod))
             continue;
         k->versioned |= p->version != NULL;
         k->entangled |= p->entangles;
         if ((p->filter != NULL && p->depends == PLUGIN_NODE) ||
             (p->score != NULL && p->score_depends == PLUGIN_NODE))
-            add_plugin(k->fixed, p);
+            k->fixed[fixed++] = p;
         if ((p->filter != NULL && p->depends == PLUGIN_HELD) ||
             (p->score != NULL && p->score_depends == PLUGIN_HELD))
-            add_plugin(k->held, p);
+            k->held[held++] = p;
+        if (p->find_facts == NULL)
+            continue;
+        void *data = mem_new(char, p->facts_size);
+        p->find_facts(ask, data);
+        k->facts[facts++] = (struct class_facts){.of = p, .data = data};
     }
+}
+
+const void *plugin_facts(const struct plugin_ask *ask, const struct plugin *of)
+{
+    const struct class_facts *f = ask->class->facts;
+    while (f->of != NULL && f->of != of)
+        f++;
+    return f->data;
+}
+
+/* Of the class without what resize allocates. */
+static size_t own_bytes(const struct equivalence *cs, const struct pod_class *k)
+{
+    return sizeof *k + strlen(k->text) +
+           (cs->plugins + 1) * (2 * sizeof *k->fixed + sizeof *k->facts);
 }
 
 static uint32_t free_slot(struct equivalence *cs)
@@ -116,54 +142,51 @@ static uint32_t free_slot(struct equivalence *cs)
     return (uint32_t)(cs->slots.len - 1);
 }
 
-static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod *cp)
+static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod *cp,
+                                   const struct plugin_ask *ask)
 {
     struct equivalence *cs = p->classes;
-    struct cluster *c = p->cluster;
     struct pod_class *k = mem_new(struct pod_class, 1);
     k->text = mem_strdup(strbuf_str(&cs->text));
     k->serial = ++cs->serials;
     k->slot = free_slot(cs);
     cs->slots.items[k->slot] = k;
-    k->virtual_use = (int)virtual_use_of(c, cp);
-    choose_plugins(k, cp);
-    k->domains = domains_new(c, cp);
+    choose_plugins(cs, k, ask);
+    k->domains = domains_new(p->cluster, cp);
     map_put(&cs->by_text, k->text, k);
     link_newest(cs, k);
-    set_bytes(cs, k, sizeof *k + cs->text.len);
+    set_bytes(cs, k, own_bytes(cs, k));
     cs->made++;
     return k;
 }
 
-/* Version of everything besides the pod that decides its class. Versions only rise, so their sum
- * shows any change. */
-static uint64_t version_of_text(const struct plugin_ask *ask)
+/* Of everything besides the pod that decides its class. */
+static uint64_t key_version(const struct equivalence *cs, const struct plugin_ask *ask)
 {
-    const struct cluster *c = ask->cluster;
-    uint64_t versions = c->index->version + c->objects->generation[API_OBJECTS_NAMESPACES];
-    return (versions * 4 + (uint64_t)ask->packing) * 4 + (uint64_t)ask->pool;
+    const uint64_t odd = 0x9e3779b97f4a7c15; /* spreads each part over all bits */
+    uint64_t all = domains_key_version(ask->cluster);
+    for (const struct plugin *const *p = cs->keyed; *p != NULL; p++)
+        all = all * odd + (*p)->key_version(ask);
+    return all * odd + (uint64_t)ask->packing * 4 + (uint64_t)ask->pool;
 }
 
 static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_pod *cp)
 {
     struct equivalence *cs = p->classes;
-    struct cluster *c = p->cluster;
     struct plugin_ask ask = plugin_question(p, cp, NULL);
     struct found *at = ids_at(&cs->found, cp->id);
-    if (at->serial != 0 && at->version == cp->version && at->beside == version_of_text(&ask) &&
-        (cp->membership.group == NULL || policies_is_as_seen(c, cp))) {
+    if (at->serial != 0 && at->version == cp->version && at->beside == key_version(cs, &ask)) {
         struct pod_class *k = cs->slots.items[at->slot];
         if (k != NULL && k->serial == at->serial)
             return k;
     }
     strbuf_reset(&cs->text);
-    policies_see(c, cp);
-    class_key_print(c, cp, &ask, &cs->text);
+    class_key_print(p->cluster, cp, &ask, &cs->text);
     struct pod_class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
     if (k == NULL)
-        k = class_new(p, cp);
+        k = class_new(p, cp, &ask);
     *at = (struct found){.serial = k->serial,
-                         .beside = version_of_text(&ask), /* printing may have made counters */
+                         .beside = key_version(cs, &ask), /* printing may have made counters */
                          .slot = k->slot,
                          .version = cp->version};
     return k;
@@ -286,9 +309,8 @@ static void resize(struct equivalence *cs, struct pod_class *k, uint32_t len)
     }
     size_t domains = k->domains != NULL ? k->domains->bytes + 2 * len * sizeof *k->rank_of : 0;
     set_bytes(cs, k,
-              sizeof *k + strlen(k->text) + all * sizeof *k->memory +
-                  k->groups_len * sizeof *k->groups + domains +
-                  (k->refusals != NULL ? refusals_bytes(k->refusals) : 0));
+              own_bytes(cs, k) + all * sizeof *k->memory + k->groups_len * sizeof *k->groups +
+                  domains + (k->refusals != NULL ? refusals_bytes(k->refusals) : 0));
 }
 
 static void rate_all(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
@@ -380,15 +402,20 @@ struct pod_class *equivalence_ask(const struct pipeline *p, struct cluster_pod *
     return k;
 }
 
+static bool is_open(const struct pod_class *k, uint32_t group, int32_t *points)
+{
+    *points = 0;
+    return k->domains == NULL || domains_rate_group(k->domains, group, points);
+}
+
 struct cluster_node *equivalence_best(const struct cluster *c, const struct pod_class *k)
 {
     int64_t best = 0;
     uint32_t at = UINT32_MAX;
     for (uint32_t g = 0; g < k->groups_len; g++) {
         const struct class_group *group = &k->groups[g];
-        int32_t points = 0, score = score_tree_best(&group->tree);
-        if (score == SCORE_TREE_NO ||
-            (k->domains != NULL && !domains_rate_group(k->domains, g, &points)))
+        int32_t points, score = score_tree_best(&group->tree);
+        if (score == SCORE_TREE_NO || !is_open(k, g, &points))
             continue;
         int64_t sum = (int64_t)score + points;
         if (at != UINT32_MAX && sum < best)
@@ -401,12 +428,6 @@ struct cluster_node *equivalence_best(const struct cluster *c, const struct pod_
         }
     }
     return at == UINT32_MAX ? NULL : c->table->rows[at].node;
-}
-
-static bool is_open(const struct pod_class *k, uint32_t group, int32_t *points)
-{
-    *points = 0;
-    return k->domains == NULL || domains_rate_group(k->domains, group, points);
 }
 
 struct cluster_node *equivalence_best_of(const struct cluster *c, const struct pod_class *k,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* equivalence - pods with equal requests share verdicts about nodes. Pure. Each class has per node
- * a verdict that depends on the Node object alone (plugins PLUGIN_NODE), and a score, or "no", that
- * also depends on what the node holds (PLUGIN_HELD); the scores form a tournament (score_tree.h).
- * Rules that involve other nodes (PLUGIN_DOMAIN) are in domains.h. A decision reads the node
- * table's log from where the class left off, evaluates the changed nodes again, and takes the
- * winner. When the budget is exceeded the least recently used class is freed. This is only a cache:
- * not part of any digest, and its answer equals that of a scan over all nodes. */
+/* equivalence - pods of one class (class_key.h) share verdicts about nodes. Pure. Each class has
+ * per node a verdict that depends on the Node object alone (plugins PLUGIN_NODE), and a score, or
+ * "no", that also depends on what the node holds (PLUGIN_HELD); the scores form a tournament
+ * (score_tree.h). Rules that involve other nodes (PLUGIN_DOMAIN) are in domains.h. A decision reads
+ * the node table's log from where the class left off, evaluates the changed nodes again, and takes
+ * the winner. When the budget is exceeded the least recently used class is freed. This is only a
+ * cache: not part of any digest, and its answer equals that of a scan over all nodes. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #include "scheduler/framework/refusals.h"
 #include "scheduler/framework/score_tree.h"
 
-enum { EQUIVALENCE_BUDGET = 64 << 20, EQUIVALENCE_PLUGINS_MAX = 16 };
+enum { EQUIVALENCE_BUDGET = 64 << 20 };
 
 /* Nodes that domain rules do not distinguish; without such rules all nodes are one group. */
 struct class_group {
@@ -31,22 +31,27 @@ struct class_group {
     uint32_t first; /* in place_of */
 };
 
+/* plugin_facts */
+struct class_facts {
+    const struct plugin *of; /* NULL: the end */
+    void *data;
+};
+
 struct pod_class {
     char *text;
     uint32_t slot;
     uint64_t serial;                 /* identifies the class in the slot */
-    int virtual_use;                 /* enum virtual_use of its pods */
     struct pod_class *newer, *older; /* by last use */
     size_t bytes;
-    /* the plugins that apply, NULL-terminated: PLUGIN_NODE */
-    const struct plugin *fixed[EQUIVALENCE_PLUGINS_MAX];
-    const struct plugin *held[EQUIVALENCE_PLUGINS_MAX]; /* PLUGIN_HELD */
-    uint64_t generation;                                /* of the node table; 0: not built yet */
-    uint64_t seen;                                      /* entries of the node table's log */
-    bool versioned;                                     /* a plugin has a version */
-    bool entangled;                                     /* a plugin entangles */
-    uint64_t version;                                   /* sum of the plugins' versions */
-    int32_t *memory;                                    /* of fixed_score and the trees */
+    /* the plugins that apply, NULL-terminated, in one block: PLUGIN_NODE, PLUGIN_HELD */
+    const struct plugin **fixed, **held;
+    struct class_facts *facts;
+    uint64_t generation; /* of the node table; 0: not built yet */
+    uint64_t seen;       /* entries of the node table's log */
+    bool versioned;      /* a plugin has a version */
+    bool entangled;      /* a plugin entangles */
+    uint64_t version;    /* sum of the plugins' versions */
+    int32_t *memory;     /* of fixed_score and the trees */
     /* by node index; SCORE_TREE_NO: refused while the Node stays the same */
     int32_t *fixed_score;
     struct domains *domains; /* NULL: no such rules */
@@ -63,6 +68,8 @@ struct equivalence {
     struct ids_table found;               /* by pod: its last class */
     struct pod_class *newest, *oldest;
     size_t bytes, budget;
+    size_t plugins;              /* in the table */
+    const struct plugin **keyed; /* those with a key_version, NULL-terminated */
     uint64_t serials;
     struct arena scratch;
     struct strbuf text;

@@ -10,8 +10,7 @@
 #include "lib/base/ids.h"
 #include "lib/base/mem.h"
 #include "scheduler/framework/equivalence.h"
-#include "scheduler/cache/virtual_use.h"
-#include "scheduler/cache/volumes_view.h"
+#include "scheduler/model/volumes_view.h"
 
 static void free_block(void *memory)
 {
@@ -23,9 +22,9 @@ void pipeline_init(struct pipeline *p, struct cluster *c)
     *p = (struct pipeline){.cluster = c,
                            .classes = equivalence_new(),
                            .node_pods = mem_new(struct ids_table, 1),
+                           .volumes = volumes_view_cache_new(),
                            .packing = CLUSTER_AS_SET};
     ids_table_init(p->node_pods, sizeof(void *), free_block);
-    volumes_view_forget(c);
 }
 
 void pipeline_deinit(struct pipeline *p)
@@ -33,6 +32,7 @@ void pipeline_deinit(struct pipeline *p)
     equivalence_free(p->classes);
     ids_table_deinit(p->node_pods);
     free(p->node_pods);
+    volumes_view_cache_free(p->volumes);
 }
 
 struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod)
@@ -68,13 +68,11 @@ static void clear(struct pipeline_choice *out)
     reasons_init(&out->why);
 }
 
-/* The lack of virtual nodes is a separate reason. */
-static bool lacks_virtual(const struct plugin_ask *ask)
+static void remark(const struct plugin_ask *ask, struct reasons *why)
 {
-    int virtual_use = ask->class->virtual_use;
-    return ask->cluster->virtual_nodes == 0 &&
-           (virtual_use == VIRTUAL_USE_LAST || virtual_use == VIRTUAL_USE_ONLY ||
-            (virtual_use == VIRTUAL_USE_BY_POLICY && policies_goes_virtual(ask->pod)));
+    for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
+        if ((*p)->remark != NULL)
+            (*p)->remark(ask, why);
 }
 
 static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_choice *out)
@@ -97,7 +95,8 @@ static void scan(const struct plugin_ask *ask, struct arena *a, struct pipeline_
             best = score;
         }
     }
-    out->why.lacks_virtual = lacks_virtual(ask);
+    if (out->node == NULL)
+        remark(ask, &out->why);
 }
 
 void pipeline_scan(const struct pipeline *p, struct cluster_pod *pod, struct arena *a,
@@ -113,7 +112,7 @@ static void refuse(const struct pipeline *p, const struct plugin_ask *ask, struc
                    struct arena *a, struct pipeline_choice *out)
 {
     if (equivalence_tally(p->classes, ask, class, a, &out->why, &out->wakes)) {
-        out->why.lacks_virtual = lacks_virtual(ask);
+        remark(ask, &out->why);
         return;
     }
     scan(ask, a, out);

@@ -8,6 +8,8 @@ struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *
                                .pod = pod,
                                .class = class,
                                .pool = p->pool,
+                               .units = p->units,
+                               .volumes = p->volumes,
                                .packing =
                                    p->packing == CLUSTER_AS_SET ? p->cluster->packing : p->packing};
 }

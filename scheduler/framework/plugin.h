@@ -16,8 +16,9 @@
  *
  * A plugin prints everything that it reads of the pod into the class text (key, class_key.h): an
  * omission gives a pod another one's answers; a needless part splits classes. Raw labels are not in
- * it, since Jobs and StatefulSets give each pod its own label. A plugin that reads more than
- * cluster, node and pod calls node_table_touch or node_table_set_stale when that changes.
+ * it, since Jobs and StatefulSets give each pod its own label. A key that also reads the cluster
+ * needs a key_version. A plugin that reads more than cluster, node and pod calls node_table_touch
+ * or node_table_set_stale when that changes.
  */
 #pragma once
 
@@ -29,11 +30,12 @@
 #include "lib/model/grant.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/framework/reasons.h"
-#include "scheduler/cache/node_table.h"
+#include "scheduler/model/node_table.h"
 #include "scheduler/framework/score_tree.h"
 
 struct equivalence;
 struct pod_class;
+struct volumes_cache;
 
 enum { PLUGIN_SCORE_MAX = 100 };
 
@@ -42,9 +44,12 @@ enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
 struct plugin_ask {
     const struct cluster *cluster;
     const struct cluster_pod *pod;
-    const struct pod_class *class; /* the pod's class, up to date (pipeline_ask); NULL for key */
+    /* the pod's class, up to date (pipeline_ask); NULL for key, key_version and find_facts */
+    const struct pod_class *class;
     enum cluster_pool pool;        /* the node pool for pods that prefer real nodes */
     enum cluster_packing packing;  /* which of the nodes that fit is filled first */
+    size_t units;                  /* policies_view_of */
+    struct volumes_cache *volumes; /* of the last class: volumes_view_of */
 };
 
 struct plugin {
@@ -64,6 +69,13 @@ struct plugin {
     /* Prints everything that filter, score and reserve read of the pod, by class_key_number and
      * class_key_text, after a letter of its own. NULL: nothing that others do not print. */
     void (*key)(const struct plugin_ask *ask, struct strbuf *out);
+    /* A counter or hash that changes whenever key prints another text for an unchanged pod. Asked
+     * for each decision. NULL: key reads only the pod, pool and packing. */
+    uint64_t (*key_version)(const struct plugin_ask *ask);
+    /* What the other verbs look up with plugin_facts: found once for each class that applies, from
+     * what key prints. NULL: nothing. */
+    void (*find_facts)(const struct plugin_ask *ask, void *facts);
+    size_t facts_size;
     /* false: *why is the reason. `a` is for the reason's text and lives as long as the cycle. why
      * NULL: no reason wanted, print nothing. */
     bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
@@ -74,6 +86,8 @@ struct plugin {
      * filter refuses. Only for PLUGIN_HELD, as an optimization; or NULL. */
     int32_t (*rate)(const struct plugin_ask *ask, const struct node_table_row *row);
     int64_t weight;
+    /* No node fits: adds to the tally what no single node shows. NULL: nothing. */
+    void (*remark)(const struct plugin_ask *ask, struct reasons *why);
     /* Adds what the pod gets of this node to the grant (in a). NULL: nothing. */
     bool (*reserve)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                     struct grant *grant);
@@ -85,19 +99,24 @@ struct plugin {
 /* NULL-terminated, in order of filtering: cheap and common refusals first. */
 extern const struct plugin *const plugin_table[];
 
-/* The cluster and how to place pods. For another pool or packing, copy; copies share the caches. */
+/* The cluster and how to place pods. For another pool, packing or number of units, copy; copies
+ * share the caches. */
 struct pipeline {
     struct cluster *cluster;
-    struct equivalence *classes; /* cached answers */
-    struct ids_table *node_pods; /* by node: heap block, cached data of its pods */
-    enum cluster_pool pool;      /* the node pool for pods that prefer real nodes */
+    struct equivalence *classes;   /* cached answers */
+    struct ids_table *node_pods;   /* by node: heap block, cached data of its pods */
+    struct volumes_cache *volumes; /* volumes_view.h */
+    enum cluster_pool pool;        /* the node pool for pods that prefer real nodes */
     /* which of the nodes that fit is filled first, or CLUSTER_AS_SET */
     enum cluster_packing packing;
+    size_t units; /* of their ResourcePolicy that pods may use: policies_view_of */
 };
 
-/* The query in the plugins' form. class may be NULL: for key. */
+/* The query in the plugins' form. */
 struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
                                   const struct pod_class *class);
+/* What find_facts of this plugin found for the pod's class; NULL: it does not apply. */
+const void *plugin_facts(const struct plugin_ask *ask, const struct plugin *of);
 /* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */
 const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct cluster_node *node,
                                      struct arena *a, struct reason *why);

@@ -66,7 +66,6 @@ void reasons_copy(struct reasons *to, const struct reasons *from, struct arena *
     for (size_t i = 0; i < to->len; i++) {
         struct reason *r = &to->rows[i].reason;
         r->what = r->what != NULL ? arena_strdup(a, r->what) : NULL;
-        r->detail = r->detail != NULL ? arena_strdup(a, r->detail) : NULL;
     }
 }
 
@@ -116,219 +115,115 @@ static void print_resource(struct strbuf *b, const struct reason *r)
     strbuf_addf(b, "asked: %s, largest free: %s", strbuf_str(&want), strbuf_str(&left));
 }
 
-static void print_volume(struct strbuf *b, const struct reasons_row *row)
+/* What is said after the number of nodes; the words in braces are in print_row and
+ * print_word. */
+static const char *const sentences[REASON_KINDS] = {
+    [REASON_RESOURCE] = "{have} too little {what} ({amounts} on {node})",
+    [REASON_NOT_OFFERED] = "{do} not offer {what}",
+    [REASON_DEVICE_CLASS] = "{have} {what}, which is not supported by this scheduler",
+    [REASON_PODS] = "{have} no pod place left",
+    [REASON_UNSCHEDULABLE] = "{are} cordoned",
+    [REASON_TAINT] = "{have} the taint {what} that the pod does not tolerate",
+    [REASON_SELECTOR] = "{do} not match the pod's node selector or affinity",
+    [REASON_NO_INVENTORY] = "{have} no GPU inventory ({what})",
+    [REASON_GPU_MODE] = "{are} in mode {what}",
+    [REASON_GPU_SWITCHING] = "{are} switching to mode {what}",
+    [REASON_GPU_UNPLACED] = "{have} pods with GPUs on cards that are not known",
+    [REASON_CARD] = "{have} {what} free (largest free: {card})",
+    [REASON_CARDS] = "{have} fewer than {want} free card{plural} ({most})",
+    [REASON_CARD_SICK] = "{have} {what} and too little free beside it (on {node})",
+    [REASON_VIRTUAL] = "{are} virtual and the pod does not burst",
+    [REASON_NOT_VIRTUAL] = "{are} not virtual and the pod asks for virtual nodes only",
+    [REASON_POOL_REAL] = "{are} virtual and the gang is to stay on real nodes",
+    [REASON_POOL_VIRTUAL] = "{are} not virtual and the gang is to stay on virtual nodes",
+    [REASON_PORT] = "{have} the host port {what} taken",
+    [REASON_FEATURE] = "{do} not declare the feature {what}",
+    [REASON_SPREAD] = "would break the spread over {what} (max skew {want})",
+    [REASON_SPREAD_LABEL] = "{have} no label {what} to spread over",
+    [REASON_AFFINITY] = "{have} no pod in the same {what} that the pod's affinity asks for",
+    [REASON_AFFINITY_LABEL] = "{have} no label {what} that the pod's affinity needs",
+    [REASON_ANTI] = "{have} a pod in the same {what} that the pod's anti-affinity forbids",
+    [REASON_EXISTING_ANTI] = "{have} a pod in the same {what} whose anti-affinity forbids this pod",
+    [REASON_CLAIM] = "cannot take the pod because {what}",
+    [REASON_VOLUME_REACH] = "cannot reach {what}",
+    [REASON_VOLUME_ZONE] = "{are} in another zone or region than volume {what}",
+    [REASON_VOLUME_NONE] = "{have} no free volume that fits claim {what}",
+    [REASON_VOLUME_ELSEWHERE] = "{are} not {what}",
+    [REASON_VOLUME_TOPOLOGY] = "{are} outside the topologies of storage class {what}",
+    [REASON_VOLUME_CAPACITY] = "{have} too little capacity in storage class {what}",
+    [REASON_VOLUME_TAKEN] = "{have} the disk {what} mounted by another pod",
+    [REASON_VOLUME_DRIVER] = "{have} no storage driver {what}",
+    [REASON_VOLUME_LIMIT] =
+        "{have} too few places for volumes of driver {what} (asked: {want}, {most})",
+    [REASON_REJECTED] = "{have} just sent a pod back for want of {what}",
+    [REASON_COMPUTE] = "{have} {what}, which is not what the pod asks for",
+    [REASON_UNIT] = "{are} {what}",
+    [REASON_RESERVED] = "keep{s} room for {what}",
+    [REASON_NO_TOPOLOGY] = "{have} no CPU topology ({what})",
+    [REASON_CPUS_CLOSED] = "pin{s} no container ({what})",
+    [REASON_CPUS] = "{have} fewer than {want} CPU{plural} to pin ({most})",
+    [REASON_CPUS_NUMA] = "{have} no NUMA node with {want} CPU{plural} to pin ({most})",
+    [REASON_CPUS_SPLIT] =
+        "{have} CPUs to pin only on more than {want} NUMA node{plural} (fewest: {need} on {node})",
+    [REASON_CPUS_LENT] =
+        "{have} CPUs to pin only when those on loan are given back (asked: {want}, {most})",
+};
+
+static void print_card(struct strbuf *b, const struct reasons_row *row)
 {
     const struct reason *r = &row->reason;
-    const char *have = row->nodes == 1 ? "has" : "have", *be = row->nodes == 1 ? "is" : "are";
-    switch (r->kind) {
-    case REASON_CLAIM:
-        strbuf_addf(b, "cannot take the pod because %s", r->what);
-        break;
-    case REASON_VOLUME_REACH:
-        strbuf_addf(b, "cannot reach %s", r->what);
-        break;
-    case REASON_VOLUME_ZONE:
-        strbuf_addf(b, "%s in another zone or region than volume %s", be, r->what);
-        break;
-    case REASON_VOLUME_NONE:
-        strbuf_addf(b, "%s no free volume that fits claim %s", have, r->what);
-        break;
-    case REASON_VOLUME_ELSEWHERE:
-        strbuf_addf(b, "%s not %s", be, r->what);
-        break;
-    case REASON_VOLUME_TOPOLOGY:
-        strbuf_addf(b, "%s outside the topologies of storage class %s", be, r->what);
-        break;
-    case REASON_VOLUME_CAPACITY:
-        strbuf_addf(b, "%s too little capacity in storage class %s", have, r->what);
-        break;
-    case REASON_VOLUME_TAKEN:
-        strbuf_addf(b, "%s the disk %s mounted by another pod", have, r->what);
-        break;
-    case REASON_VOLUME_DRIVER:
-        strbuf_addf(b, "%s no storage driver %s", have, r->what);
-        break;
-    case REASON_VOLUME_LIMIT:
-        strbuf_addf(
-            b, "%s too few places for volumes of driver %s (asked: %lld, most free: %lld on %s)",
-            have, r->what, (long long)r->want, (long long)r->free, row->best_node);
-        break;
-    default:
-        break;
-    }
+    strbuf_addf(b, "%lld GiB", (long long)r->free);
+    if (r->want_percent > 0)
+        strbuf_addf(b, " and %lld %%", (long long)r->free_percent);
+    strbuf_addf(b, " on %s", row->best_node);
+    if (r->card >= 0)
+        strbuf_addf(b, "/GPU%d", (int)r->card);
 }
 
-static void print_cpus(struct strbuf *b, const struct reasons_row *row)
+static void print_word(struct strbuf *b, const char *word, size_t len,
+                       const struct reasons_row *row)
 {
     const struct reason *r = &row->reason;
-    const char *have = row->nodes == 1 ? "has" : "have", *s = r->want == 1 ? "" : "s";
-    switch (r->kind) {
-    case REASON_NO_TOPOLOGY:
-        strbuf_addf(b, "%s no CPU topology (%s)", have, r->what);
-        break;
-    case REASON_CPUS_CLOSED:
-        strbuf_addf(b, "%s no container (%s)", row->nodes == 1 ? "pins" : "pin", r->what);
-        break;
-    case REASON_CPUS:
-        strbuf_addf(b, "%s fewer than %lld CPU%s to pin (most free: %lld on %s)", have,
-                    (long long)r->want, s, (long long)r->free, row->best_node);
-        break;
-    case REASON_CPUS_NUMA:
-        strbuf_addf(b, "%s no NUMA node with %lld CPU%s to pin (most free: %lld on %s)", have,
-                    (long long)r->want, s, (long long)r->free, row->best_node);
-        break;
-    case REASON_CPUS_SPLIT:
-        strbuf_addf(b, "%s CPUs to pin only on more than %lld NUMA node%s (fewest: %lld on %s)",
-                    have, (long long)r->want, s, (long long)-r->free, row->best_node);
-        break;
-    case REASON_CPUS_LENT:
-        strbuf_addf(b,
-                    "%s CPUs to pin only when those on loan are given back (asked: %lld, most "
-                    "free: %lld on %s)",
-                    have, (long long)r->want, (long long)r->free, row->best_node);
-        break;
-    default:
-        break;
-    }
+    bool one = row->nodes == 1;
+    const struct {
+        const char *word, *text; /* text NULL: the number */
+        int64_t number;
+    } words[] = {{"have", one ? "has" : "have", 0},
+                 {"are", one ? "is" : "are", 0},
+                 {"do", one ? "does" : "do", 0},
+                 {"s", one ? "s" : "", 0},
+                 {"plural", r->want == 1 ? "" : "s", 0},
+                 {"what", str_or_empty(r->what), 0},
+                 {"node", row->best_node, 0},
+                 {"want", NULL, r->want},
+                 {"need", NULL, -r->free}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].word) == len && strncmp(words[i].word, word, len) == 0) {
+            if (words[i].text != NULL)
+                strbuf_adds(b, words[i].text);
+            else
+                strbuf_addf(b, "%lld", (long long)words[i].number);
+        }
 }
 
 static void print_row(struct strbuf *b, const struct reasons_row *row)
 {
-    const struct reason *r = &row->reason;
-    bool one = row->nodes == 1;
-    const char *have = one ? "has" : "have", *be = one ? "is" : "are";
     strbuf_addf(b, "%lld ", (long long)row->nodes);
-    switch (r->kind) {
-    case REASON_RESOURCE:
-        strbuf_addf(b, "%s too little %s (", have, r->what);
-        print_resource(b, r);
-        strbuf_addf(b, " on %s)", row->best_node);
-        break;
-    case REASON_NOT_OFFERED:
-        strbuf_addf(b, "%s not offer %s", one ? "does" : "do", r->what);
-        break;
-    case REASON_DEVICE_CLASS:
-        strbuf_addf(b, "%s %s, which is not supported by this scheduler", have, r->what);
-        break;
-    case REASON_PODS:
-        strbuf_addf(b, "%s no pod place left", have);
-        break;
-    case REASON_UNSCHEDULABLE:
-        strbuf_addf(b, "%s cordoned", be);
-        break;
-    case REASON_TAINT:
-        strbuf_addf(b, "%s the taint %s that the pod does not tolerate", have, r->what);
-        break;
-    case REASON_SELECTOR:
-        strbuf_addf(b, "%s not match the pod's node selector or affinity", one ? "does" : "do");
-        break;
-    case REASON_NO_INVENTORY:
-        strbuf_addf(b, "%s no GPU inventory (%s)", have, r->what);
-        break;
-    case REASON_GPU_MODE:
-        strbuf_addf(b, "%s in mode %s", be, r->what);
-        break;
-    case REASON_GPU_SWITCHING:
-        strbuf_addf(b, "%s switching to mode %s", be, r->what);
-        break;
-    case REASON_GPU_UNPLACED:
-        strbuf_addf(b, "%s pods with GPUs on cards that are not known", have);
-        break;
-    case REASON_CARD:
-        strbuf_addf(b, "%s %s free (largest free: %lld GiB", have, r->what, (long long)r->free);
-        if (r->want_percent > 0)
-            strbuf_addf(b, " and %lld %%", (long long)r->free_percent);
-        strbuf_addf(b, " on %s", row->best_node);
-        if (r->card >= 0)
-            strbuf_addf(b, "/GPU%d", (int)r->card);
-        strbuf_addc(b, ')');
-        break;
-    case REASON_CARDS:
-        strbuf_addf(b, "%s fewer than %lld free card%s (most free: %lld on %s)", have,
-                    (long long)r->want, r->want == 1 ? "" : "s", (long long)r->free,
-                    row->best_node);
-        break;
-    case REASON_CARD_SICK:
-        strbuf_addf(b, "%s %s and too little free beside it (on %s)", have, r->what,
-                    row->best_node);
-        break;
-    case REASON_VIRTUAL:
-        strbuf_addf(b, "%s virtual and the pod does not burst", be);
-        break;
-    case REASON_NOT_VIRTUAL:
-        strbuf_addf(b, "%s not virtual and the pod asks for virtual nodes only", be);
-        break;
-    case REASON_POOL_REAL:
-        strbuf_addf(b, "%s virtual and the gang is to stay on real nodes", be);
-        break;
-    case REASON_POOL_VIRTUAL:
-        strbuf_addf(b, "%s not virtual and the gang is to stay on virtual nodes", be);
-        break;
-    case REASON_UNREADABLE:
-        strbuf_addf(b, "%s a pod that cannot be read (on %s: %s)", one ? "runs" : "run",
-                    row->best_node, r->detail);
-        break;
-    case REASON_PORT:
-        strbuf_addf(b, "%s the host port %s taken", have, r->what);
-        break;
-    case REASON_FEATURE:
-        strbuf_addf(b, "%s not declare the feature %s", one ? "does" : "do", r->what);
-        break;
-    case REASON_SPREAD:
-        strbuf_addf(b, "would break the spread over %s (max skew %lld)", r->what,
-                    (long long)r->want);
-        break;
-    case REASON_SPREAD_LABEL:
-        strbuf_addf(b, "%s no label %s to spread over", have, r->what);
-        break;
-    case REASON_AFFINITY:
-        strbuf_addf(b, "%s no pod in the same %s that the pod's affinity asks for", have, r->what);
-        break;
-    case REASON_AFFINITY_LABEL:
-        strbuf_addf(b, "%s no label %s that the pod's affinity needs", have, r->what);
-        break;
-    case REASON_ANTI:
-        strbuf_addf(b, "%s a pod in the same %s that the pod's anti-affinity forbids", have,
-                    r->what);
-        break;
-    case REASON_EXISTING_ANTI:
-        strbuf_addf(b, "%s a pod in the same %s whose anti-affinity forbids this pod", have,
-                    r->what);
-        break;
-    case REASON_CLAIM:
-    case REASON_VOLUME_REACH:
-    case REASON_VOLUME_ZONE:
-    case REASON_VOLUME_NONE:
-    case REASON_VOLUME_ELSEWHERE:
-    case REASON_VOLUME_TOPOLOGY:
-    case REASON_VOLUME_CAPACITY:
-    case REASON_VOLUME_TAKEN:
-    case REASON_VOLUME_DRIVER:
-    case REASON_VOLUME_LIMIT:
-        print_volume(b, row);
-        break;
-    case REASON_REJECTED:
-        strbuf_addf(b, "%s just sent a pod back for want of %s", have, r->what);
-        break;
-    case REASON_COMPUTE:
-        strbuf_addf(b, "%s %s, which is not what the pod asks for", have, r->what);
-        break;
-    case REASON_UNIT:
-        strbuf_addf(b, "%s %s", be, r->what);
-        break;
-    case REASON_RESERVED:
-        strbuf_addf(b, "%s room for %s", one ? "keeps" : "keep", r->what);
-        break;
-    case REASON_NO_TOPOLOGY:
-    case REASON_CPUS_CLOSED:
-    case REASON_CPUS:
-    case REASON_CPUS_NUMA:
-    case REASON_CPUS_SPLIT:
-    case REASON_CPUS_LENT:
-        print_cpus(b, row);
-        break;
-    case REASON_KINDS:
-        break;
+    for (const char *at = sentences[row->reason.kind]; *at != '\0'; at++) {
+        if (*at != '{') {
+            strbuf_addc(b, *at);
+            continue;
+        }
+        size_t len = strcspn(++at, "}");
+        if (str_starts(at, "amounts}"))
+            print_resource(b, &row->reason);
+        else if (str_starts(at, "card}"))
+            print_card(b, row);
+        else if (str_starts(at, "most}"))
+            strbuf_addf(b, "most free: %lld on %s", (long long)row->reason.free, row->best_node);
+        else
+            print_word(b, at, len, row);
+        at += len;
     }
 }
 

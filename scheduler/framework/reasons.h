@@ -9,7 +9,8 @@
  *     topology
  *
  * The sentence does not depend on the order of the nodes (I4). Others extend it: cycle.c with what
- * the gang lacks; gang_preempt, cpu_lending and attempt with what it waits for. binding/pod_writer
+ * the gang lacks; gang_preempt, cpu_lending and attempt with what it waits for. Members that do not
+ * exist yet are a sentence of cache/gangs. binding/pod_writer adds the condition's reason word and
  * decides when to write it into the condition and the Event.
  */
 #pragma once
@@ -24,7 +25,7 @@
 enum reason_kind {
     REASON_RESOURCE,      /* what: resource name; want, free in its unit */
     REASON_NOT_OFFERED,   /* what: resource name */
-    REASON_DEVICE_CLASS,  /* what: "e.com/gpu only by ... (DeviceClass c)": see fit.c */
+    REASON_DEVICE_CLASS,  /* what: "e.com/gpu only by ... (DeviceClass c)" */
     REASON_PODS,          /* no free pod slot */
     REASON_UNSCHEDULABLE, /* cordoned */
     REASON_TAINT,         /* what: "key=value:Effect" */
@@ -40,7 +41,6 @@ enum reason_kind {
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
     REASON_POOL_REAL,     /* a virtual node, and the gang must stay on real ones */
     REASON_POOL_VIRTUAL,  /* a real node, and the gang must stay on virtual ones */
-    REASON_UNREADABLE,    /* a pod there holds an unknown amount; detail: which, and why */
     REASON_PORT,          /* what: "8080/TCP" or "10.0.0.1:8080/TCP" */
     REASON_FEATURE,       /* what: name of the feature that the node does not declare */
     REASON_SPREAD,        /* what: topology key; want: max skew */
@@ -75,8 +75,6 @@ enum reason_kind {
 struct reason {
     enum reason_kind kind;
     const char *what; /* borrowed until the tally is printed */
-    /* REASON_UNREADABLE: "ns/p: not a quantity"; also borrowed; distinguishes nodes but not rows */
-    const char *detail;
     int64_t want;
     int64_t free;
     int64_t want_percent; /* REASON_CARD; 0: not asked */

@@ -49,7 +49,7 @@ static bool ask_node(struct refusals *r, const struct plugin_ask *ask, uint32_t 
 {
     struct reason why = {0};
     const struct plugin *no = plugin_refusing(ask, ask->cluster->table->rows[place].node, a, &why);
-    int32_t row = no == NULL || why.detail != NULL ? -1 : row_of(r, &why, no->wakes);
+    int32_t row = no == NULL ? -1 : row_of(r, &why, no->wakes);
     r->nodes[place] = (struct refusals_node){
         .free = why.free, .free_percent = why.free_percent, .card = why.card, .row = row};
     return row >= 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* all - the plugins by name, for the table in all.c; and functions shared between plugins. Pure. */
+/* all - the plugins by name, for the table in all.c; and functions shared between plugins. Pure. A
+ * new plugin is its own file, a name here and its row in all.c; a refusal that no other plugin
+ * gives is a kind in framework/reasons (CONTRIBUTING.md has the whole recipe). */
 #pragma once
 
 #include "scheduler/framework/plugin.h"
@@ -9,6 +11,9 @@ extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugi
     plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
     plugin_policy, plugin_policy_open;
 
+/* Whether it is the provider's taint of a virtual node that the pod may use. */
+bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
+                              const struct taint *t);
 /* The cards that gpu would reserve on one NUMA node alone; for cpu, which runs after it. */
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
                           int32_t numa, struct arena *a, struct grant *grant);

@@ -7,7 +7,7 @@
 #include "lib/base/str.h"
 #include "scheduler/accounts/cpu_accounts.h"
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/cache/topology_job.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"

@@ -3,8 +3,7 @@
  * fit - capacity for the effective request: CPU, memory, ephemeral storage, pod slots and every
  * extended resource. A node that does not list a resource is refused even if the kubelet would
  * start the pod without it; if a DeviceClass offers it (dynamic resource allocation) the reason
- * says that we do not serve that. A node with a pod of unknown size has no capacity. Capacity
- * reserved for a gang is not available to others.
+ * says that we do not serve that. Capacity reserved for a gang is not available to others.
  *
  * Score: half is how full the node would be (emptiest or fullest first: plugin_ask.packing), half
  * how evenly its CPU and memory would be used. A node whose kubelet has just rejected such a pod is
@@ -16,9 +15,9 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/plugins/all.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/model/rejections.h"
 #include "scheduler/plugins/reservation_capacity.h"
 #include "scheduler/framework/class_key.h"
 
@@ -34,10 +33,10 @@ static bool lacks(const char *what, int64_t want, int64_t total, int64_t used, s
     return true;
 }
 
-static bool refuse(struct reason *why, enum reason_kind kind, const char *what, const char *detail)
+static bool refuse(struct reason *why, enum reason_kind kind, const char *what)
 {
     if (why != NULL)
-        *why = (struct reason){.kind = kind, .what = what, .detail = detail};
+        *why = (struct reason){.kind = kind, .what = what};
     return false;
 }
 
@@ -47,11 +46,10 @@ static bool not_offered(const struct plugin_ask *ask, const char *name, struct a
     const struct device_class *class =
         why != NULL ? api_objects_find_offer(ask->cluster->objects, name) : NULL;
     if (class == NULL)
-        return refuse(why, REASON_NOT_OFFERED, name, NULL);
+        return refuse(why, REASON_NOT_OFFERED, name);
     return refuse(why, REASON_DEVICE_CLASS,
                   arena_printf(a, "%s only by dynamic resource allocation (DeviceClass %s)", name,
-                               class->object.name),
-                  NULL);
+                               class->object.name));
 }
 
 static bool is_gpu(const char *resource)
@@ -95,7 +93,7 @@ static bool has_capacity(const struct plugin_ask *ask, const struct cluster_node
 {
     const struct resource_vector *want = &ask->pod->request, *total = &node->allocatable;
     if (num_sub_sat(total->pods, used->pods) < 1)
-        return refuse(why, REASON_PODS, NULL, NULL);
+        return refuse(why, REASON_PODS, NULL);
     if (lacks("cpu", want->cpu_milli, total->cpu_milli, used->cpu_milli, why) ||
         lacks("memory", want->memory_bytes, total->memory_bytes, used->memory_bytes, why) ||
         lacks("ephemeral-storage", want->ephemeral_bytes, total->ephemeral_bytes,
@@ -107,12 +105,10 @@ static bool has_capacity(const struct plugin_ask *ask, const struct cluster_node
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    const struct cluster_pod *unknown = cluster_find_unreadable(node), *other;
-    if (unknown != NULL)
-        return refuse(why, REASON_UNREADABLE, NULL, unknown->pod->unreadable);
+    const struct cluster_pod *other;
     const char *lacked = rejections_against(ask->cluster, ask->pod, node);
     if (lacked != NULL)
-        return refuse(why, REASON_REJECTED, lacked, NULL);
+        return refuse(why, REASON_REJECTED, lacked);
     if (node->nominated == 0)
         return has_capacity(ask, node, &node->used, a, why) &&
                reservation_capacity_allows(ask->cluster, ask->pod, node, why);
@@ -235,7 +231,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 const struct plugin plugin_fit = {.name = "fit",
                                   .amounts_only = true,
                                   .key = key,
-                                  .wakes = EVENT_NODE_ROOM | EVENT_POD_GONE,
+                                  .wakes = EVENT_NODE_CAPACITY | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,
                                   .score_depends = PLUGIN_HELD,
                                   .version = version,

@@ -2,7 +2,7 @@
 /* fragmentation - cards need CPU: a pod that requests none of our resources costs what it strands
  * of the node's idle cards, and one that requests whole cards by nvidia.com/gpu also their model's
  * value to others (gpu_prices.h). Score only. gpu scores pods that request our resources. */
-#include "scheduler/cache/gpu_prices.h"
+#include "scheduler/model/gpu_prices.h"
 #include "scheduler/plugins/all.h"
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)

@@ -2,8 +2,8 @@
 /* gpu - shared and whole cards of one node. Filter and reserve use the same choice of the GPU
  * accounts, so they cannot disagree. The score is the cost of the placement (gpu_prices.h); fit
  * does not score these pods. */
-#include "scheduler/cache/gpu_prices.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/gpu_prices.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/cache/topology_job.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"

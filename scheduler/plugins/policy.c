@@ -10,24 +10,31 @@
  * pod may open a unit.
  */
 #include "scheduler/plugins/all.h"
+
+#include "lib/base/str.h"
 #include "scheduler/cache/policies.h"
-#include "scheduler/framework/class_key.h"
 
 static bool applies(const struct cluster_pod *pod)
 {
     return pod->membership.group != NULL;
 }
 
-/* The units considered in this step. */
-static uint64_t possible(const struct cluster_pod *cp)
+static const struct policies_view *view_of(const struct plugin_ask *ask)
 {
-    uint8_t first = cp->membership.view.first;
+    return plugin_facts(ask, &plugin_policy);
+}
+
+/* The units considered in this step. */
+static uint64_t possible(const struct plugin_ask *ask)
+{
+    uint8_t first = view_of(ask)->first;
     return first == 0 || first >= POLICY_UNITS_MAX ? UINT64_MAX : ((uint64_t)1 << first) - 1;
 }
 
-static bool refuse(const struct cluster_pod *cp, const struct cluster_node *node, struct arena *a,
+static bool refuse(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
+    const struct cluster_pod *cp = ask->pod;
     if (why == NULL)
         return false;
     if (cp->membership.lacks != NULL)
@@ -36,7 +43,8 @@ static bool refuse(const struct cluster_pod *cp, const struct cluster_node *node
             .what = arena_printf(a, "the pod has no label %s, by which ResourcePolicy %s counts",
                                  cp->membership.lacks, policies_of(cp)->object.name)};
     else
-        *why = (struct reason){.kind = REASON_UNIT, .what = policies_why_not(cp, node, a)};
+        *why = (struct reason){.kind = REASON_UNIT,
+                               .what = policies_why_not(cp, view_of(ask), node, a)};
     return false;
 }
 
@@ -45,32 +53,55 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 {
     const struct cluster_pod *cp = ask->pod;
     return cp->membership.group == NULL ||
-           (cp->membership.lacks == NULL && policies_unit_on(cp, possible(cp), node) >= 0) ||
-           refuse(cp, node, a, why);
+           (cp->membership.lacks == NULL && policies_unit_on(cp, possible(ask), node) >= 0) ||
+           refuse(ask, node, a, why);
 }
 
 static bool filter_open(const struct plugin_ask *ask, const struct cluster_node *node,
                         struct arena *a, struct reason *why)
 {
     const struct cluster_pod *cp = ask->pod;
-    return cp->membership.group == NULL ||
-           policies_unit_on(cp, cp->membership.view.open, node) >= 0 || refuse(cp, node, a, why);
+    return cp->membership.group == NULL || policies_unit_on(cp, view_of(ask)->open, node) >= 0 ||
+           refuse(ask, node, a, why);
 }
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    int32_t unit = policies_unit_on(ask->pod, ask->pod->membership.view.open, node);
+    int32_t unit = policies_unit_on(ask->pod, view_of(ask)->open, node);
     return unit == POLICIES_NO_UNIT ? 0 : POLICY_UNITS_MAX - unit;
 }
 
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
-    policies_print_key(ask->pod, out);
+    const struct policy_membership *m = &ask->pod->membership;
+    if (m->group == NULL)
+        return;
+    struct policies_view v = policies_view_of(ask->cluster, ask->pod, ask->units);
+    strbuf_addf(out, "O%llx:%llx:%llx:%x:%x:%s", (unsigned long long)m->group->of->serial,
+                (unsigned long long)v.open, (unsigned long long)v.at_max, (unsigned)v.stop,
+                (unsigned)v.first, str_or_empty(m->lacks));
+}
+
+static uint64_t key_version(const struct plugin_ask *ask)
+{
+    if (ask->pod->membership.group == NULL)
+        return 0;
+    struct policies_view v = policies_view_of(ask->cluster, ask->pod, ask->units);
+    const uint64_t parts[] = {v.open, v.at_max, v.stop, v.first};
+    return str_hash((const char *)parts, sizeof parts);
+}
+
+static void find_facts(const struct plugin_ask *ask, void *facts)
+{
+    *(struct policies_view *)facts = policies_view_of(ask->cluster, ask->pod, ask->units);
 }
 
 const struct plugin plugin_policy = {
     .name = "policy",
     .key = key,
+    .key_version = key_version,
+    .facts_size = sizeof(struct policies_view),
+    .find_facts = find_facts,
     .wakes = EVENT_NODE_LABELS | EVENT_POLICY,
     .depends = PLUGIN_NODE,
     .score_depends = PLUGIN_NODE,

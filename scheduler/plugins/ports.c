@@ -3,7 +3,7 @@
  * 0.0.0.0 (or no address) is every address. Containers and sidecars count; ordinary init containers
  * do not, because they end before the others run, as in kube-scheduler. */
 #include "lib/base/str.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/framework/class_key.h"
 
@@ -32,11 +32,26 @@ static bool any_port(const struct pod *p, const struct container_port *conflicti
     return false;
 }
 
+/* Where ports from this number on begin in the node's list. */
+static size_t first_from(const struct cluster_node *node, uint16_t number)
+{
+    size_t lo = 0, hi = node->ports.len;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (node->ports.items[mid].port->host_port < number)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 static bool is_taken(const struct plugin_ask *ask, const struct container_port *port,
                      const struct cluster_node *node)
 {
     const struct cluster_pod *other;
-    for (size_t i = 0; i < node->ports.len; i++)
+    for (size_t i = first_from(node, port->host_port);
+         i < node->ports.len && node->ports.items[i].port->host_port == port->host_port; i++)
         if (conflict(port, node->ports.items[i].port))
             return true;
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)

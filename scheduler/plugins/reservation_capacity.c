@@ -57,10 +57,11 @@ static bool amounts_beside(const struct cluster *c, const struct reservation *r,
     const struct cluster_pod *cp;
     for (size_t i = 0; i < node->pods.len; i++)
         if (outlasts(c, r, node->pods.items[i]))
-            resource_vector_account(&held, &node->pods.items[i]->request, 1);
+            resource_vector_account_offered(&held, &node->pods.items[i]->request,
+                                            &node->allocatable, 1);
     for (size_t i = 0; i < at->members.len; i++)
         if ((cp = member(c, at, i)) != NULL)
-            resource_vector_account(&held, &cp->request, 1);
+            resource_vector_account_offered(&held, &cp->request, &node->allocatable, 1);
     bool fits = amounts_fit(&pod->request, &node->allocatable, &held);
     resource_vector_deinit(&held);
     return fits;

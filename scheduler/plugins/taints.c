@@ -4,7 +4,6 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/plugins/all.h"
-#include "scheduler/plugins/virtual.h"
 #include "scheduler/framework/class_key.h"
 
 static const char *effect_name(enum taint_effect e)
@@ -18,7 +17,7 @@ static const struct taint *first_against(const struct plugin_ask *ask,
     const struct pod *p = ask->pod->pod;
     const struct node *n = node->node;
     const struct taint *t = node_untolerated(n, p);
-    while (t != NULL && virtual_tolerates(ask, node, t)) { /* try the taints after it */
+    while (t != NULL && plugin_virtual_tolerates(ask, node, t)) { /* try the taints after it */
         struct node rest = *n;
         rest.taints_len = n->taints_len - (size_t)(t - n->taints) - 1;
         rest.taints = &n->taints[t - n->taints + 1];
@@ -43,14 +42,6 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return false;
 }
 
-static bool tolerates(const struct pod *p, const struct taint *t)
-{
-    for (size_t i = 0; i < p->tolerations_len; i++)
-        if (toleration_covers(&p->tolerations[i], t->key, t->value, t->effect))
-            return true;
-    return false;
-}
-
 /* The first soft taint costs half, the second a sixth more, and so on. */
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
@@ -58,7 +49,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     int64_t against = 0;
     for (size_t i = 0; i < n->taints_len; i++)
         against += n->taints[i].effect == TAINT_PREFER_NO_SCHEDULE &&
-                   !tolerates(ask->pod->pod, &n->taints[i]);
+                   !node_taint_is_tolerated(ask->pod->pod, &n->taints[i]);
     return PLUGIN_SCORE_MAX / (1 + against);
 }
 

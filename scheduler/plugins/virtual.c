@@ -10,19 +10,21 @@
  * affects only pods that prefer real nodes. A pod that may use virtual nodes does not preempt while
  * one of them fits: real nodes are preferred, but not at the cost of running pods.
  */
-#include "scheduler/plugins/virtual.h"
-
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/virtual_use.h"
-#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/plugins/all.h"
 
-bool virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
-                       const struct taint *t)
+static enum virtual_use use_of(const struct plugin_ask *ask)
 {
-    return node->is_virtual && ask->class->virtual_use != VIRTUAL_USE_NEVER &&
+    return *(const enum virtual_use *)plugin_facts(ask, &plugin_virtual);
+}
+
+bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
+                              const struct taint *t)
+{
+    return node->is_virtual && use_of(ask) != VIRTUAL_USE_NEVER &&
            virtuals_cover(&ask->cluster->virtuals, t);
 }
 
@@ -75,7 +77,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 {
     (void)a;
     enum cluster_pool pool = ask->pool;
-    switch (ask->class->virtual_use) {
+    switch (use_of(ask)) {
     case VIRTUAL_USE_NEVER:
         return !node->is_virtual || asks_for(ask, node) || refuse(why, REASON_VIRTUAL);
     case VIRTUAL_USE_LAST:
@@ -94,7 +96,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 
 static int64_t score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    if (ask->class->virtual_use == VIRTUAL_USE_BY_POLICY)
+    if (use_of(ask) == VIRTUAL_USE_BY_POLICY)
         return 0;
     return node->is_virtual ? 0 : PLUGIN_SCORE_MAX;
 }
@@ -107,8 +109,30 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     class_key_number(out, use == VIRTUAL_USE_LAST ? ask->pool : CLUSTER_POOL_ANY);
 }
 
+static uint64_t key_version(const struct plugin_ask *ask)
+{
+    return ask->cluster->objects->generation[API_OBJECTS_NAMESPACES];
+}
+
+static void find_facts(const struct plugin_ask *ask, void *facts)
+{
+    *(enum virtual_use *)facts = virtual_use_of(ask->cluster, ask->pod);
+}
+
+static void remark(const struct plugin_ask *ask, struct reasons *why)
+{
+    enum virtual_use use = use_of(ask);
+    why->lacks_virtual = ask->cluster->virtual_nodes == 0 &&
+                         (use == VIRTUAL_USE_LAST || use == VIRTUAL_USE_ONLY ||
+                          (use == VIRTUAL_USE_BY_POLICY && policies_goes_virtual(ask->pod)));
+}
+
 const struct plugin plugin_virtual = {.name = "burst", /* visible to users */
                                       .key = key,
+                                      .key_version = key_version,
+                                      .facts_size = sizeof(enum virtual_use),
+                                      .find_facts = find_facts,
+                                      .remark = remark,
                                       .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
                                       .depends = PLUGIN_NODE,
                                       .score_depends = PLUGIN_NODE,

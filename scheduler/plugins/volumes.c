@@ -3,8 +3,8 @@
  * from or created for the node (volumes_view.h). Volumes chosen for waiting claims are promised
  * when the pod is assumed (volumes_held.h), by the same function, so reserve has nothing to do. */
 #include "scheduler/plugins/all.h"
-#include "scheduler/cache/volumes_held.h"
-#include "scheduler/cache/volumes_view.h"
+#include "scheduler/model/volumes_held.h"
+#include "scheduler/model/volumes_view.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/framework/equivalence.h"
 
@@ -31,8 +31,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     const struct pod *p = ask->pod->pod;
     struct volumes_no no;
     if (p->volumes_len == 0 ||
-        volumes_view_choose(volumes_view_of(ask->cluster, p, ask->class->serial), node->node, a,
-                            why != NULL ? &no : NULL))
+        volumes_view_choose(volumes_view_of(ask->volumes, ask->cluster, p, ask->class->serial),
+                            node->node, a, why != NULL ? &no : NULL))
         return true;
     if (why != NULL)
         *why = (struct reason){.kind = kinds[no.kind], .what = no.what};

@@ -17,9 +17,9 @@
 #include "lib/base/vec.h"
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/plugins/all.h"
-#include "scheduler/cache/volumes_attached.h"
-#include "scheduler/cache/volumes_held.h"
-#include "scheduler/cache/volumes_view.h"
+#include "scheduler/model/volumes_attached.h"
+#include "scheduler/model/volumes_held.h"
+#include "scheduler/model/volumes_view.h"
 
 static bool no(struct reason *why, enum reason_kind kind, const char *what)
 {
@@ -187,7 +187,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     if (ask->pod->pod->volumes_len == 0)
         return true;
     const struct volumes_view *view =
-        volumes_view_of(ask->cluster, ask->pod->pod, ask->class->serial);
+        volumes_view_of(ask->volumes, ask->cluster, ask->pod->pod, ask->class->serial);
     const struct csi_node *csi = api_objects_find_csi_node(ask->cluster->objects, node->name);
     if (!claims_are_free(ask, view, a, why) || !disks_are_free(ask->pod->pod, node, a, why) ||
         !drivers_are_there(ask->cluster, view, csi, a, why))

@@ -204,7 +204,7 @@ static void after(void *arg, struct gang *g)
 static void will_evict(void *arg, struct gang *g, const struct cycle_result *result)
 {
     struct replay *r = arg;
-    replay_explain_makes_room(&r->explain, &r->run.pipeline, g, result);
+    replay_explain_preempts(&r->explain, &r->run.pipeline, g, result);
 }
 
 static int prepare_explain(struct replay *r, struct error *err)

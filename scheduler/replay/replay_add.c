@@ -64,11 +64,13 @@ static void put_pod(struct replay_add *a, json *j, const char *where, bool first
         return;
     }
     json *spec = json_get(j, "spec");
-    if (p->containers_len == 0 || p->node != NULL || cluster_find_pod(l->cluster, p->key) != NULL) {
+    if (p->unplaceable != NULL || p->containers_len == 0 || p->node != NULL ||
+        cluster_find_pod(l->cluster, p->key) != NULL) {
         fail(a, where, "pod %s: %s", p->key,
-             p->containers_len == 0 ? "spec.containers: missing"
-             : p->node != NULL      ? "spec.nodeName is set: nothing is left to decide"
-                                    : "exists already in the input");
+             p->unplaceable != NULL   ? p->unplaceable
+             : p->containers_len == 0 ? "spec.containers: missing"
+             : p->node != NULL        ? "spec.nodeName is set: nothing is left to decide"
+                                      : "exists already in the input");
         pod_free(p);
         return;
     }
@@ -122,7 +124,7 @@ static void claim_volumes(struct jsontree *t, struct jsonnode *spec, json *templ
 {
     for (struct json_iter it = json_iter(templates); json_next(&it);) {
         const char *name = json_get_str(json_get(it.value, "metadata"), "name");
-        AUTO_STRBUF grant = {0};
+        AUTO_STRBUF claim = {0};
         struct jsonnode *volumes = jsonnode_get(spec, "volumes");
         if (name == NULL)
             continue;
@@ -130,11 +132,11 @@ static void claim_volumes(struct jsontree *t, struct jsonnode *spec, json *templ
             volumes = jsonnode_array(t);
             jsonnode_set(t, spec, "volumes", volumes);
         }
-        strbuf_addf(&grant, "%s-%s", name, pod);
+        strbuf_addf(&claim, "%s-%s", name, pod);
         struct jsonnode *volume = jsonnode_object(t);
         jsonnode_set_str(t, volume, "name", name);
         jsonnode_set_str(t, jsonnode_need_object(t, volume, "persistentVolumeClaim"), "claimName",
-                         strbuf_str(&grant));
+                         strbuf_str(&claim));
         jsonnode_append(volumes, volume);
     }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/str.h"
-#include "scheduler/cache/volumes_held.h"
+#include "scheduler/model/volumes_held.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/framework/pipeline.h"
 #include "scheduler/cycle/plan.h"
@@ -125,7 +125,7 @@ bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask
     if (cp->state == CLUSTER_FINISHED) {
         e->note = "it is finished and holds nothing";
         e->done = true;
-    } else if (cp->state == CLUSTER_BOUND && cp->pod->unreadable == NULL) {
+    } else if (cp->state == CLUSTER_BOUND) {
         e->note =
             arena_printf(&e->arena, "it is bound to %s; this is as if it were not", cp->on->name);
         e->bound = true;
@@ -143,8 +143,8 @@ bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask
     return true;
 }
 
-void replay_explain_makes_room(struct replay_explain *e, const struct pipeline *ask,
-                               const struct gang *g, const struct cycle_result *result)
+void replay_explain_preempts(struct replay_explain *e, const struct pipeline *ask,
+                             const struct gang *g, const struct cycle_result *result)
 {
     struct cluster *c = ask->cluster;
     struct cluster_pod *cp = cluster_find_pod(c, e->key);
@@ -158,10 +158,10 @@ void replay_explain_makes_room(struct replay_explain *e, const struct pipeline *
         return;
     AUTO_STRBUF b = {0};
     for (size_t i = 0; i < result->victims_len; i++)
-        strbuf_addf(&b, "%s%s from %s", i == 0 ? "it sends away " : ", ",
+        strbuf_addf(&b, "%s%s from %s", i == 0 ? "it evicts " : ", ",
                     result->victims[i].pod->pod->key, result->victims[i].pod->on->name);
     for (size_t i = 0; i < result->recalls_len; i++) {
-        strbuf_adds(&b, i == 0 ? "it calls back CPUs " : ", ");
+        strbuf_adds(&b, i == 0 ? "it reclaims CPUs " : ", ");
         cpuset_print(&result->recalls[i].cpus, &b);
         strbuf_addf(&b, " from %s", result->recalls[i].pod->pod->key);
     }

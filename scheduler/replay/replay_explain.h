@@ -35,8 +35,8 @@ void replay_explain_deinit(struct replay_explain *e);
 bool replay_explain_prepare(struct replay_explain *e, const struct pipeline *ask,
                             const struct cluster_hooks *hooks);
 /* After a cycle that fits g only by preemption, before any eviction. */
-void replay_explain_makes_room(struct replay_explain *e, const struct pipeline *ask,
-                               const struct gang *g, const struct cycle_result *result);
+void replay_explain_preempts(struct replay_explain *e, const struct pipeline *ask,
+                             const struct gang *g, const struct cycle_result *result);
 /* After a cycle that placed members of g. */
 void replay_explain_placed(struct replay_explain *e, const struct pipeline *ask,
                            const struct gang *g);

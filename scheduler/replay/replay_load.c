@@ -13,7 +13,7 @@
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/replay/replay_load_dump.h"
 #include "scheduler/cache/gangs.h"
 
@@ -104,15 +104,13 @@ static int32_t priority_of(struct replay_load *l, const char *class, const char 
 void replay_load_defaults(struct replay_load *l, struct pod *p, json *spec)
 {
     bool filled = false;
-    if (p->unreadable != NULL)
-        return;
     for (size_t i = 0; i < p->containers_len; i++)
         filled |= fill_requests(&p->containers[i], &p->arena);
     for (size_t i = 0; i < p->init_containers_len; i++)
         filled |= fill_requests(&p->init_containers[i], &p->arena);
     p->request = filled ? (struct resources){0} : p->request;
     if (filled && !pod_effective_request(p, &p->arena, &p->request))
-        p->unreadable = "the sum of its requests is too large";
+        p->unplaceable = "requests too many extended resources";
     if (json_get(spec, "priority") == NULL)
         p->priority = priority_of(l, json_get_str(spec, "priorityClassName"), p->key);
 }
@@ -138,20 +136,15 @@ static int take_node(struct replay_load *l, json *j, const char *where, struct e
 struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     struct pod *p;
-    struct error worse = ERROR_INIT;
-    const char *unreadable = json_get_str(json_get(j, "cosched"), "unreadable");
-    if (unreadable == NULL && decode_pod(j, &p, err) == 0) {
-        replay_load_defaults(l, p, json_get(j, "spec"));
-        return p;
-    }
-    if (unreadable != NULL)
-        error_set(err, ERROR_INVALID, "%s", unreadable);
-    bool remains = decode_pod_remains(j, err, &p, &worse) == 0;
-    if (remains && unreadable == NULL)
-        replay_load_refuse(l, where, err);
-    if (!remains && unreadable != NULL)
-        *err = worse;
-    return remains ? p : NULL;
+    const char *dumped = json_get_str(json_get(j, "cosched"), "unplaceable");
+    if (decode_pod(j, &p, err) < 0)
+        return NULL;
+    replay_load_defaults(l, p, json_get(j, "spec"));
+    if (dumped != NULL) /* the dump has only what could be read */
+        p->unplaceable = arena_strdup(&p->arena, dumped);
+    else if (p->unplaceable != NULL)
+        warn(l, where, arena_printf(&l->arena, "pod %s: %s", p->key, p->unplaceable));
+    return p;
 }
 
 static int take_pod(struct replay_load *l, json *j, const char *where, struct error *err)
@@ -166,13 +159,7 @@ static int take_pod(struct replay_load *l, json *j, const char *where, struct er
     }
     if (l->any_scheduler && p->node == NULL)
         p->scheduler = l->cluster->scheduler_name;
-    const char *key = arena_strdup(&l->arena, p->key);
-    bool remains = p->unreadable != NULL;
     (void)cluster_put_pod(l->cluster, p, l->hooks);
-    struct cluster_pod *cp = remains ? cluster_find_pod(l->cluster, key) : NULL;
-    if (cp != NULL && cp->state == CLUSTER_PENDING) /* the only field that remains lack */
-        (void)nominations_set(l->cluster, cp,
-                              json_get_str(json_get(j, "status"), "nominatedNodeName"));
     return 0;
 }
 

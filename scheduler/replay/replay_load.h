@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* replay_load - files → cluster: dumps, Lists from kubectl, objects in JSON or YAML. An unreadable
- * object is a warning that names file, object and field; the rest is loaded. An unreadable pod
- * closes its node, as in the scheduler. */
+ * object is a warning that names file, object and field; the rest is loaded. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,10 +34,10 @@ struct replay_load {
     struct map priority; /* PriorityClass -> int32_t */
     struct map unknown;  /* PriorityClasses that do not exist */
     int32_t default_priority;
-    int64_t latest_ns;                /* the youngest pod's creation */
-    size_t objects;                   /* loaded */
-    size_t refused;                   /* not loaded, or as unreadable; each with a warning */
-    struct VEC(struct pod *) assumed; /* until all nodes are loaded */
+    int64_t latest_ns;                        /* the youngest pod's creation */
+    size_t objects;                           /* loaded */
+    size_t refused;                           /* not loaded; each with a warning */
+    struct VEC(struct pod *) assumed;         /* until all nodes are loaded */
     struct VEC(struct replay_load_rest) rest; /* until all pods are loaded */
     struct replay_documents documents;        /* of the files */
 };
@@ -57,8 +56,8 @@ const char *replay_load_skipped(struct replay_load *l);
 
 /* Counts and warns that the object at `where` was not loaded. */
 void replay_load_refuse(struct replay_load *l, const char *where, const struct error *err);
-/* Decodes a pod and fills in defaults; an unreadable one becomes its remains, with a warning. NULL:
- * not even that, and err says why. The caller owns it. */
+/* Decodes a pod and fills in defaults; warns if no node may take it. NULL: err says why. The caller
+ * owns it. */
 struct pod *replay_load_pod(struct replay_load *l, json *j, const char *where, struct error *err);
 /* Fills in the API server's defaults: requests where only limits are given, the priority. */
 void replay_load_defaults(struct replay_load *l, struct pod *p, json *spec);

@@ -14,10 +14,10 @@ static void read_burst(struct replay_load *l, json *own, const char *where)
 {
     struct error err = ERROR_INIT;
     const char *gangs = json_get_str(own, "gangBurst");
-    if (str_eq(gangs, CLUSTER_BURST_WHOLE_NAME))
-        l->cluster->gang_burst = CLUSTER_BURST_WHOLE;
-    else if (str_eq(gangs, CLUSTER_BURST_MEMBER_NAME))
-        l->cluster->gang_burst = CLUSTER_BURST_MEMBER;
+    if (str_eq(gangs, CLUSTER_GANG_WHOLE_NAME))
+        l->cluster->gang_pools = CLUSTER_GANG_WHOLE;
+    else if (str_eq(gangs, CLUSTER_GANG_MEMBER_NAME))
+        l->cluster->gang_pools = CLUSTER_GANG_MEMBER;
     if (cluster_set_virtuals(l->cluster, json_get_str(own, "virtualNodeLabels"),
                              json_get_str(own, "virtualNodeTaints"), &err) < 0)
         replay_load_refuse(l, where, &err);
@@ -140,13 +140,13 @@ static int read_reservation(struct replay_load *l, json *j, const char *where, s
         return -1;
     for (size_t i = 0; i < len; i++)
         if (reservations_of(l->cluster, gangs[i])->kept != NULL)
-            return error_set(err, ERROR_INVALID, "gangs: room is kept for %s already",
+            return error_set(err, ERROR_INVALID, "gangs: capacity is reserved for %s already",
                              gangs[i]->key);
     reservation_restore(l->cluster, g, gangs, len, &plan, made_ms, until_ms);
     return 0;
 }
 
-static int read_slot(struct replay_load *l, json *j, const char *where, struct error *err)
+static int read_hold(struct replay_load *l, json *j, const char *where, struct error *err)
 {
     const struct gang *g = find_gang(l, "gang", json_get_str(j, "gang"), err);
     const char *node = json_get_str(j, "node");
@@ -200,5 +200,5 @@ void replay_load_dump_read_rest(struct replay_load *l, json *own, const char *wh
     }
     read_list(l, own, "aging", where, read_age);
     read_list(l, own, "reservations", where, read_reservation);
-    read_list(l, own, "slots", where, read_slot);
+    read_list(l, own, "slots", where, read_hold);
 }

@@ -261,16 +261,16 @@ static void text_away(const struct replay_report *r, struct strbuf *out)
     print_columns(&t, out);
 }
 
-static void text_loans(const struct replay_report *r, struct strbuf *out)
+static void text_reclaimed(const struct replay_report *r, struct strbuf *out)
 {
     struct columns t = {0};
     ROW(&t, "GIVES BACK", "ON", "CPUS", "FOR");
     for (size_t i = 0; i < r->run->cpu_lending.len; i++) {
-        const struct replay_run_change *loan = &r->run->cpu_lending.items[i];
+        const struct replay_run_change *change = &r->run->cpu_lending.items[i];
         AUTO_STRBUF cpus = {0};
-        cpuset_print(&loan->cpus, &cpus);
-        if (is_meant(r, loan->for_pod))
-            ROW(&t, loan->pod, loan->node, strbuf_str(&cpus), loan->for_pod);
+        cpuset_print(&change->cpus, &cpus);
+        if (is_meant(r, change->for_pod))
+            ROW(&t, change->pod, change->node, strbuf_str(&cpus), change->for_pod);
     }
     print_columns(&t, out);
 }
@@ -368,7 +368,7 @@ void replay_report_text(const struct replay_report *r, struct strbuf *out)
     if (!r->summary) {
         text_placed(r, out);
         text_away(r, out);
-        text_loans(r, out);
+        text_reclaimed(r, out);
         text_waiting(r, out);
     }
     text_count(r, out);

@@ -74,12 +74,12 @@ static void note_recall(void *arg, const struct cycle_recall *recall,
 }
 
 /* Updates the pod with both annotations, as the scheduler and the node agent would write them. */
-static bool give_back(struct replay_run *r, const struct replay_run_change *loan)
+static bool give_back(struct replay_run *r, const struct replay_run_change *change)
 {
-    struct cluster_pod *cp = cluster_find_pod(r->cluster, loan->pod);
+    struct cluster_pod *cp = cluster_find_pod(r->cluster, change->pod);
     AUTO_STRBUF text = {0};
     struct cpu_grant left;
-    if (cp == NULL || !str_eq(cp->pod->uid, loan->uid))
+    if (cp == NULL || !str_eq(cp->pod->uid, change->uid))
         return false;
     cpu_lending_left(cp, &r->arena, &left);
     cpu_grant_encode(&left, cp->pod, &text);
@@ -197,7 +197,9 @@ void replay_run_init(struct replay_run *r, struct cluster *c)
 static bool try_next(struct replay_run *r, bool *placed)
 {
     struct attempt_result tried;
-    struct attempt_time now = {.now_ms = r->now_ms, .wall_ms = r->cluster->reservations->clock_ms};
+    struct attempt_time now = {.now_ms = r->now_ms,
+                               .wall_ms = r->cluster->reservations->clock_ms,
+                               .wall_ns = r->cluster->policies->now_ns};
     if (!attempt_next(&r->attempt, now, &tried))
         return false;
     r->cycles++;

@@ -24,7 +24,7 @@ struct replay_run {
     struct queue queue;
     struct cluster_hooks hooks; /* for the loader */
     struct arena arena;         /* reset by each attempt */
-    struct attempt attempt;     /* all_stay may be set; loans are returned in any case */
+    struct attempt attempt;     /* all_stay may be set; lent CPUs are returned all the same */
     int64_t now_ms;
     struct VEC(struct cluster_pod *) placed; /* in order of decision */
     struct replay_run_changes away;          /* in order of eviction */

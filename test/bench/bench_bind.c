@@ -476,7 +476,7 @@ static void read_handler(int64_t *count, int64_t *sum_us)
     }
 }
 
-/* Twenty in a row, with nobody else awake: an idle cluster has one scheduler. */
+/* Twenty in a row, with the other schedulers stopped: an idle cluster has one scheduler. */
 static void take_turn(int kind, int64_t from, int64_t *took_us, int64_t *count, int64_t *handler_us)
 {
     int64_t count_before, us_before, count_after, us_after;

@@ -170,7 +170,7 @@ static void with_anti_affinity(struct strbuf *b, unsigned i)
         i % APPS);
 }
 
-/* More than is free anywhere, less than a node has: somebody has to go. */
+/* More than is free anywhere, less than a node has: needs preemption. */
 static void important(struct strbuf *b, unsigned i)
 {
     (void)i;
@@ -229,8 +229,8 @@ static bool fits(struct bench *b, struct cluster_pod *pod, const struct cluster_
     return plugin_refusing(&ask, node, &b->arena, NULL) == NULL;
 }
 
-/* How many have to go from this node; 0: it does not help, or nobody has to. All pods of the bench
- * are equally unimportant. */
+/* Number of victims on this node; 0: preemption does not help or is not needed. All pods of the
+ * bench have the same low priority. */
 static size_t count_on(struct bench *b, struct cluster_pod *pod, struct cluster_node *node)
 {
     size_t n = node->pods.len, victims = 0;
@@ -278,8 +278,8 @@ static size_t choose_victims(struct bench *b, struct cluster_pod *pod,
     return choice->node == NULL && victims.node != NULL ? victims.victims_len : 0;
 }
 
-/* Who has to go for this pod, which no node has room for. Nobody is sent away: every decision finds
- * the same cluster. */
+/* Chooses victims for a pod that fits on no node. They are not evicted: every decision sees the
+ * same cluster. */
 static int64_t decide_victims(struct bench *b, size_t n, bool by_scan)
 {
     struct pipeline_choice *choice = malloc(sizeof *choice);

@@ -52,10 +52,8 @@ static void print_binding(struct strbuf *out, int64_t i)
 static char *get(const char *target)
 {
     struct strbuf text = {0};
-    load_get(server.port, target, &text);
-    if (text.len == 0)
+    if (load_get(server.port, target, &text) == 0)
         die("connect");
-    strbuf_consume(&text, (size_t)(strstr(text.ptr, "\r\n\r\n") + 4 - text.ptr));
     return strbuf_take(&text);
 }
 

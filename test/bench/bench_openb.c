@@ -4,9 +4,9 @@
  * experiment of the paper on FGD (ATC'23), in process.
  *
  * GPU nodes only. Pods sorted by name and shuffled by the seeds 42 to 51; then uniform samples with
- * replacement until 130 % of the capacity has been asked for. One at a time; who does not fit is
- * dropped; nobody leaves. The figure is the mean of the allocated part of the cards while the part
- * that was asked for rounds to 100 % (and to 130 %).
+ * replacement until 130 % of the capacity has been requested. One at a time; a pod that does not
+ * fit is dropped; none leaves. The figure is the mean of the allocated part of the cards while the
+ * requested part rounds to 100 % (and to 130 %).
  *
  * In the same run: random, best-fit, FGD (which knows the most frequent shapes, 95 % of the trace),
  * ours (which knows the trace's demand too), and ours when it begins with nothing and learns from

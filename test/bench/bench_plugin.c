@@ -11,16 +11,16 @@
  * the figures are medians of the rounds.
  *
  *   1. A minute in which the kubelet and the API server are connected and nothing happens: CPU of
- *      all threads, memory at its end. It begins when the plugin has let go of what only its start
- *      has needed (lib/base/slim).
+ *      all threads, memory at its end. It begins after the plugin has released what only its start
+ *      needed (lib/base/rss_trim).
  *   2. The rounds. Private memory after a tenth of them against that at their end shows growth.
  *      (The total also moves with code that comes back when it is used, such as the TLS library's
  *      when a watch brings a bookmark.)
  *   3. The kubelet restarts: from there to the list of all ids.
  *
  * Memory is what /proc/PID/smaps_rollup says: total is Rss; private is what no other process has
- * mapped, too. A library's code counts as private when nobody else runs it, and here the benchmark
- * itself runs the same libraries, so private is close to what the process has written.
+ * mapped, too. A library's code counts as private if no other process maps it; here the benchmark
+ * itself uses the same libraries, so private is close to what the process has written.
  *
  *     make bench-plugin [ARGS='--allocates 1000 --rounds 1 --idle 5s']
  */

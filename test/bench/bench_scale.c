@@ -55,7 +55,7 @@ static void start_scheduler(void)
 static int64_t metric(const char *line)
 {
     AUTO_STRBUF reply = {0};
-    load_get(scheduler_port, "/metrics", &reply);
+    (void)load_get(scheduler_port, "/metrics", &reply);
     const char *at = strstr(strbuf_str(&reply), line);
     return at ? process_number_after(at, line) : 0;
 }
@@ -87,10 +87,9 @@ static void wait_bound(int64_t want)
 static void run_load(void)
 {
     AUTO_STRBUF reply = {0};
-    while (!str_starts(strbuf_str(&reply), "HTTP/1.1 200")) {
+    while (load_get(scheduler_port, "/readyz", &reply) != 200) {
         clock_sleep_ms(10);
         process_check();
-        load_get(scheduler_port, "/readyz", &reply);
     }
     int64_t cpu_us = process_cpu_us(scheduler), server_us = process_cpu_us(server.pid);
     int64_t began_us = clock_mono_us();
@@ -121,13 +120,11 @@ static int64_t list_all(const char *resource, const char *word)
     int64_t found = 0;
     strbuf_addf(&target, "/api/v1/%s?limit=%d", resource, PAGE);
     for (bool more = true; more;) {
-        load_get(server.port, target.ptr, &reply);
-        char *body = strstr(reply.ptr, "\r\n\r\n") + 4;
-        size_t n = reply.len - (size_t)(body - reply.ptr);
-        for (const char *at = word ? body : NULL; at && (at = strstr(at, word)); at++)
+        (void)load_get(server.port, target.ptr, &reply);
+        for (const char *at = word ? strbuf_str(&reply) : NULL; at && (at = strstr(at, word)); at++)
             found++;
         AUTO_JSON *doc = NULL;
-        if (json_parse_insitu(&doc, body, n, &err) < 0)
+        if (json_parse_insitu(&doc, reply.ptr, reply.len, &err) < 0)
             die(err.text);
         const char *next = json_get_str(json_get(json_root(doc), "metadata"), "continue");
         more = str_or_empty(next)[0] != '\0';

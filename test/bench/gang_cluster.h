@@ -34,9 +34,9 @@ struct gang_seen {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char prefix[32]; /* pods are PREFIX-GANG-MEMBER; others are nobody's */
+    char prefix[32]; /* pods are PREFIX-GANG-MEMBER; others are ignored */
     int64_t gangs, whole, gone;
-    int room_after; /* members that must go to make room for another gang */
+    int room_after; /* members to evict for another gang */
     struct gang_seen seen[GANG_CLUSTER_MAX];
 } gang_watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 

@@ -5,9 +5,9 @@
  * PodGroups of scheduling.k8s.io/v1alpha2 and pods that name them in spec.schedulingGroup. Only
  * spec.schedulerName differs. While one has its turn the other is stopped.
  *
- *     two    two gangs of 8, their pods created in turns, on room for 10: how long the first takes
- *            from its last pod; then, after more than both schedulers' backoff, the first is
- *            deleted: how long the second takes from the moment when there is room for all of it
+ *     two    two gangs of 8, their pods created in turns, on capacity for 10: how long the first
+ *            takes from its last pod; then, after more than both schedulers' backoff, the first is
+ *            deleted: how long the second takes from the moment when it fits
  *     many   50 gangs of 8 on 100 nodes, with kube-scheduler's limits on requests lifted
  */
 #pragma once

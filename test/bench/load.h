@@ -68,19 +68,22 @@ static inline void load_receive(int fd, struct strbuf *in, size_t room, int flag
     in->ptr[in->len] = '\0';
 }
 
-/* GET on a connection of its own; the reply with its head, empty when nobody listens. */
-static inline void load_get(uint16_t port, const char *target, struct strbuf *reply)
+/* GET on a connection of its own: the reply's status and body; 0: connection refused. */
+static inline int load_get(uint16_t port, const char *target, struct strbuf *reply)
 {
     AUTO_CLOSE int fd = local_try_dial(port);
     AUTO_STRBUF text = {0};
+    struct http_parse parse = {.reply = true};
     strbuf_reset(reply);
     if (fd < 0)
-        return;
+        return 0;
     strbuf_addf(&text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n",
                 target);
     local_send(fd, &text);
-    while (local_whole_reply(reply) == 0)
+    while (!local_is_complete(&parse, reply))
         load_receive(fd, reply, LOAD_PIECE, 0);
+    strbuf_consume(reply, parse.body_at);
+    return parse.status;
 }
 
 static inline void load_print_post(struct strbuf *out, const char *path, const struct strbuf *body)
@@ -119,6 +122,7 @@ static inline void load_print_pod(struct strbuf *out, const char *scheduler, int
 struct load_connection {
     int fd;
     struct strbuf in;
+    struct http_parse parse;
     bool waiting;
 };
 
@@ -130,6 +134,7 @@ static inline void load_send(struct load_connection *c, load_print print, int64_
     strbuf_reset(&text);
     print(&text, i);
     local_send(c->fd, &text);
+    c->parse = (struct http_parse){.reply = true};
     c->waiting = true;
 }
 
@@ -137,12 +142,11 @@ static inline void load_send(struct load_connection *c, load_print print, int64_
 static inline bool load_take_reply(struct load_connection *c)
 {
     load_receive(c->fd, &c->in, 16384, MSG_DONTWAIT);
-    size_t whole = local_whole_reply(&c->in);
-    if (whole == 0)
+    if (!local_is_complete(&c->parse, &c->in))
         return false;
-    if (!str_starts(c->in.ptr, "HTTP/1.1 20"))
-        die(c->in.ptr);
-    strbuf_consume(&c->in, whole);
+    if (c->parse.status / 10 != 20)
+        die(c->in.ptr + c->parse.body_at);
+    strbuf_consume(&c->in, c->parse.at);
     c->waiting = false;
     return true;
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/base/http_parse.h"
 #include "test/bench/process.h"
 
 struct local {
@@ -54,7 +55,7 @@ static inline void local_start(struct local *l, int64_t hollow)
     local_start_as(l, hollow, false);
 }
 
-/* -1: nobody listens. */
+/* -1: connection refused. */
 static inline int local_try_dial(uint16_t port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
@@ -88,18 +89,16 @@ static inline void local_send(int fd, const struct strbuf *text)
     }
 }
 
-/* The length of the reply at the start of the buffer, 0 while it is not complete. */
-static inline size_t local_whole_reply(const struct strbuf *in)
+/* Whether the reply at the start of the buffer is complete; dies if it is not HTTP. */
+static inline bool local_is_complete(struct http_parse *p, struct strbuf *in)
 {
-    const char *end = in->len ? strstr(in->ptr, "\r\n\r\n") : NULL;
-    if (!end)
-        return 0;
-    size_t n =
-        (size_t)(end + 4 - in->ptr) + (size_t)process_number_after(in->ptr, "Content-Length:");
-    return in->len >= n ? n : 0;
+    enum http_parse_progress progress = in->len > 0 ? http_parse(p, in, 1 << 30) : HTTP_PARSE_MORE;
+    if (progress == HTTP_PARSE_REFUSED)
+        die(p->why);
+    return progress == HTTP_PARSE_COMPLETE;
 }
 
-/* On which nobody listens now. */
+/* A port without a listener. */
 static inline uint16_t local_free_port(void)
 {
     AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -55,7 +55,7 @@ static inline void process_interrupt(int signo)
     process_interrupted = 1;
 }
 
-/* Ctrl-C ends the children too: whoever waits looks here. */
+/* Ctrl-C ends the children too: waiting loops check this. */
 static inline void process_check(void)
 {
     if (process_interrupted)
@@ -224,8 +224,8 @@ static inline int64_t process_ticks(int field)
     return at ? process_number_after(at, NULL) : 0;
 }
 
-/* Says how busy the machine is before the first figure: now, not in the minute before. true: too
- * busy for figures that depend on who else runs. */
+/* Reports the current load of the machine before the first figure. true: too busy for figures that
+ * depend on it. */
 static inline bool process_is_noisy(void)
 {
     enum { LOOK_MS = 1000, BUSY_PERCENT = 25 };

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the two schedulers meet: a control plane of its own, kube-scheduler and ours on it, a watch on the pods, and the witness.
+"""Runs both schedulers: a control plane of its own, kube-scheduler and ours on it, a watch on the pods, and the witness.
 
-The witness is an HTTP extender of kube-scheduler. kube-scheduler asks it, after all of its own filters, about the nodes that they left; so it sees
-kube-scheduler's verdict about every node, and it can limit a pod to one node. It does that to the twin of a pod that we have placed: kube-scheduler
-then binds the twin to our node, or not. Limiting the twin by its spec instead (a node selector, a required term on metadata.name) would change what is
-asked: topology spread counts only nodes that match the pod's own selector and affinity, and preemption looks only there. The extender changes nothing
-before or after the filters: kube-scheduler has fewer than 100 nodes here, so it filters all of them, and opportunistic batching is off, so that
-no pod is given the node of the pod before it unfiltered.
+The witness is an HTTP extender of kube-scheduler, which calls it with the nodes that passed all its own filters. So the witness sees kube-scheduler's
+verdict on every node, and it can limit a pod to one node. It does that for the twin of a pod that we have placed: kube-scheduler then binds the twin to
+our node, or not. Limiting the twin by its spec (a node selector, a required term on metadata.name) would change the question: topology spread counts only
+nodes that match the pod's own selector and affinity, and preemption considers only those. The extender changes nothing before or after the filters:
+with fewer than 100 nodes kube-scheduler filters all of them, and opportunistic batching is off, so that no pod gets the node of the previous pod
+unfiltered.
 """
 import concurrent.futures
 import contextlib

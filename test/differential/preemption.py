@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second question: who has to go so that a pod of higher priority can be placed?
+"""Compares preemption: which pods are evicted so that a pod of higher priority can be placed.
 
-Both schedulers are asked about a pod that may preempt; what one has evicted is put back before the other's turn. They agree if both bind without
+Both schedulers decide on a pod that may preempt; what one evicts is restored before the other's turn. They agree if both bind without
 victims (then the node counts, as in referee.py), both bind with victims, or both refuse. The victims need not be the same pods, since nodes may be
 equally good, but neither may be worse by kube-scheduler's own order: fewest budgets violated, then the lowest of the highest priorities, then the
-smallest sum of priorities (each counted from the lowest possible, so that fewer pods are less). kube-scheduler looks at all nodes here, so it
-reaches the best; there are fewer than a hundred.
+smallest sum of priorities (each counted from the lowest possible, so that fewer pods sum to less). With fewer than a hundred nodes kube-scheduler
+considers all of them, so it finds the best.
 """
 import copy
 import time
@@ -42,9 +42,9 @@ def cost(victims, objects):
 class Settled:
     """A decision about a pod that may preempt: bound, or refused with no node nominated.
 
-    kube-scheduler need not get as far as the bind: while it evicts several victims the pod takes no notice of those that are gone, so if the last one does
-    not matter to the filter that refused the pod first (a host port, and the last victim has none), it waits for five minutes. What counts is
-    whom it has evicted and for which node: the node that it nominated, a second later.
+    kube-scheduler may not reach the bind: while it evicts several victims the deletions do not requeue the pod, so if the last victim does not matter to
+    the filter that rejected the pod (a host port that it does not use), the pod waits for five minutes. What counts is which pods it has evicted and
+    the node that it nominated, a second later.
     """
 
     def __init__(self, kube):
@@ -66,7 +66,7 @@ class Settled:
 
 
 class PreemptionReferee(Referee):
-    """Who asks with the possibility of victims."""
+    """A referee for pods that may preempt."""
 
     placed = ()  # [state, pod] that are there
     preempted = 0
@@ -75,7 +75,7 @@ class PreemptionReferee(Referee):
         return Settled(scheduler == Arena.KUBE)
 
     def names(self):
-        """What is on nodes and not going."""
+        """Pods that are placed and not terminating."""
         items = self.client.do("GET", "/api/v1/pods")["items"]
         return {(p["metadata"]["namespace"], p["metadata"]["name"]) for p in items if not p["metadata"].get("deletionTimestamp")}
 

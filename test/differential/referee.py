@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks both schedulers about each new pod of a world, on the identical state, one after the other.
+"""Lets both schedulers decide on each new pod of a world, one after the other in the identical state.
 
-For a pod: our twin is made; we bind it or find no node; it is removed. Then kube-scheduler's twin is made, limited by the witness to the node that we
-chose. The two agree if both bind (to that node), or both refuse. What was bound stays, so that the state goes on from there. A difference is asked
-again, twice: the state is the same, so a real difference stays, and one that came from an event under way does not (those are counted and printed).
+First our twin of the pod is created, we bind it or find no node, and it is removed. Then kube-scheduler's twin is created, limited by the witness to the
+node that we chose. The two agree if both bind (to that node), or both refuse. A bound pod stays, and the next pod sees it. A difference is tried again,
+twice: the state is the same, so a real difference persists, and one that came from an event under way does not (those are counted and printed).
 
-That asks us about one node only. So cosched-replay --explain is asked about all of them, on what the API server has at that moment: the nodes that fit by
-it are the ones that kube-scheduler's filters left, no more and no fewer. It runs the plugins one by one on each node, while the running scheduler has found
-its node by what it remembers of equal pods: so the two ways to a decision are compared as well.
+This covers one node only. So cosched-replay --explain is run on the API server's current objects: the nodes that fit must be those that passed
+kube-scheduler's filters. It runs the plugins on each node, while the running scheduler used cached results of equal pods: so the two are compared too.
 """
 import collections
 import copy
@@ -42,7 +41,7 @@ def scheduled(pod):
 
 
 class Decision:
-    """Waits for one; also a function of the newest version of a pod, for Arena.wait."""
+    """A scheduler's decision on a pod; callable with the newest version of the pod, for Arena.wait."""
 
     def __init__(self, arena, ours):
         self.arena, self.polls = arena, ours
@@ -87,7 +86,7 @@ class Referee:
         self.client.do("DELETE", self.path(pod, f"/{pod['metadata']['name']}?gracePeriodSeconds=0"), ok=(200, 202, 404))
 
     def place(self, item):
-        """A pod that is there already."""
+        """Creates an existing pod of the world."""
         state, pod = item
         self.create(pod)
         name = pod["metadata"]["name"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes of a world: claims that are bound already (to volumes that only some nodes reach), claims that are not, and how many volumes a node takes.
+"""Volumes of a world: bound claims (to volumes that only some nodes reach), unbound claims, and the volume limits of nodes.
 
-Most claims are bound, to the volume that they name and that is reserved for them; a volume controller runs that sees to it, and the world begins when it has. Late ones (of a class that waits for the first consumer) find a volume, or none: the scheduler
-chooses one with the node, and the controller finishes the binding. Such a decision changes claims and volumes,
-so they are made anew after each turn, and the pod does not stay.
+Most claims are bound, to the volume that they name and that is reserved for them; the world begins when the volume controller has bound them. Late claims
+(of a class with WaitForFirstConsumer) may find a volume: the scheduler chooses one with the node, and the controller completes the binding. Such a
+decision changes claims and volumes, so these are created again after each turn, and the pod is removed.
 """
 
 DRIVER = "disk.example.com"

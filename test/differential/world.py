@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random small worlds: nodes, pods that are there already, and pods that two schedulers are asked about.
+"""Random small worlds: nodes, existing pods, and pods that both schedulers place.
 
-A world is plain data (what is posted to the API server), made from a seed and a list of features, so that it can be printed, kept in a file and cut
-down to what matters. Everything in it is valid for the API server. Few labels, few values and few nodes: terms and selectors that meet nothing
-would test nothing. A pod has one to three themes (features that are likely in it); a pod with everything fits nowhere. And a world has a mood, since a
-node that is refused for its taints says nothing about what else is wrong with it: in some there is room for all, and only terms about other pods,
-spread and ports decide; in some it is tight; some are full of taints; some are everything at once.
+A world is plain data (what is posted to the API server), made from a seed and a list of features, so that it can be printed, saved and reduced.
+Everything in it is valid for the API server. It has few labels, values and nodes, so that terms and selectors match something. A pod has one to three
+themes (features that are likely in it), since a pod with all features fits nowhere. A world has a mood, since a node that is rejected for its taints
+tests no other filter: in some worlds all pods have enough capacity, and only inter-pod terms, spread and ports decide; some are nearly full; some have
+many taints; some mix everything.
 """
 import random
 
@@ -21,7 +21,7 @@ PRIORITIES = {"low": -10, "mid": 100, "high": 1000}  # these never preempt, "p-l
 OVERHEAD = {"cpu": "250m", "memory": "96Mi"}
 GPU, HUGE = "example.com/gpu", "hugepages-2Mi"
 RESTART_ALL = "RestartAllContainersOnContainerExits"
-# What a world of preemption is made of: who is evicted, where, and whether it helps.
+# Features of worlds with preemption: which pods are evicted, where, and whether that helps.
 PREEMPTION = ["preemption", "resources", "containers", "selector", "nodeaffinity", "taints", "ports", "interpod", "spread"]
 
 

@@ -114,7 +114,10 @@ static void try_pod(json *j, const struct node *n)
             return;
         if (!p->unreadable || !p->key[0])
             abort();
+    } else if (p->unreadable) {
+        abort();
     }
+    read_all(p->unplaceable);
     read_all(p->key);
     read_all(p->uid);
     read_all(p->scheduler);

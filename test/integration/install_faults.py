@@ -162,7 +162,7 @@ def faults(site):
          [f"system:serviceaccount:{HOME}:cosched-scheduler may not create pods/binding"]),
         ("the device plugin may not write Events", without_rule(c, "cosched-device-plugin", "events"),
          [f"system:serviceaccount:{HOME}:cosched-device-plugin may not create events, patch events"]),
-        ("the webhook's configuration is deleted", without(c, hooks), ["MutatingWebhookConfiguration cosched-webhook: is not there: no pod is looked at"]),
+        ("the webhook's configuration is deleted", without(c, hooks), ["MutatingWebhookConfiguration cosched-webhook: is not there: no pod is checked"]),
         ("the webhook's URL leads nowhere", hook_says(c, url="https://127.0.0.1:1/mutate"), ["cosched-webhook: does not answer the API server"]),
         ("no custom resource of gangs", without_crds(c, "podgroups.scheduling.sigs.k8s.io", "podgroups.scheduling.x-k8s.io"),
          ["PodGroup: neither custom resource is there"]),
@@ -180,7 +180,7 @@ def faults(site):
         ("a card is promised twice", node(pods=[("a", 8, '{"0":{"0":8}}', None), ("b", 8, '{"0":{"0":8}}', None)]), [f"node {PLANTED}: GPU0 is promised beyond its size: 16 of 15 GiB"]),
         ("the annotation is not what the kubelet gave", node(pods=[("edited", 4, '{"0":{"0":4}}', '{"0":{"1":4}}')]), [f"pod faults/edited on node {PLANTED}: its annotation says"]),
         ("a claim on a node that is gone", lost_node(site), [f"pod faults/orphan: holds cards of node {PLANTED}, which does not exist"]),
-        ("the scheduler is scaled to 0", scaled_away(site, "scheduler"), ["cosched-scheduler: is scaled to 0: no pod is placed", "cosched-scheduler: nobody holds the Lease"]),
+        ("the scheduler is scaled to 0", scaled_away(site, "scheduler"), ["cosched-scheduler: is scaled to 0: no pod is placed", "cosched-scheduler: no replica holds the Lease"]),
     ], [
         ("the webhook is scaled to 0", contextlib.nullcontext(), []),
         ("and there is no caBundle", hook_says(c, caBundle=None), ["mutating webhook pods.cosched.io: no caBundle"]),
@@ -198,7 +198,7 @@ def try_one(site, name, fault, expected):
         def found():  # an API server that has just been told authorizes and answers by what it knew
             nonlocal text
             text = site.doctor(1)
-            lines = [line for line in text.splitlines() if line and not line.startswith(" ") and not re.match(r"\d+ findings?;|not looked at:", line)]
+            lines = [line for line in text.splitlines() if line and not line.startswith(" ") and not re.match(r"\d+ findings?;|not checked:", line)]
             return len(lines) == len(expected) and all(any(line.startswith(e) for line in lines) for e in expected) and text.count("    to do: ") == len(expected)
 
         try:
@@ -215,6 +215,6 @@ def plant_all(site):
         try_one(site, name, fault, expected)
     with scaled_away(site, "webhook"):
         for name, fault, expected in beside_scaled:
-            try_one(site, name, fault, ["cosched-webhook: is scaled to 0: no pod is looked at", *expected])
+            try_one(site, name, fault, ["cosched-webhook: is scaled to 0: no pod is checked", *expected])
     wait_until(lambda: site.doctor(0), "all is well again", 30, 0.5)
     return [name for name, _, _ in ordinary + beside_scaled]

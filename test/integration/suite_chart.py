@@ -87,9 +87,9 @@ def every_option(suite):
             expected = f"--no-{name}" if value is False else f"--{name}={value}"
             check(expected in args, f"{key}.options.{name}={value} does not arrive as {expected}: {args}")
         own = names - set(options)
-        check(len(own) <= 9, f"{key}: {sorted(own)} are refused")
+        check(len(own) <= 11, f"{key}: {sorted(own)} are refused")
         for name in own:
-            check(any(a.startswith(f"--{name}=") for a in args) or name in ("namespace", "kubelet-config", "cdi-dir", "mps-pipe-dir", "mps-log-dir"),
+            check(any(a.startswith(f"--{name}=") for a in args) or name in ("namespace", "client-ca-file", "kubelet-config", "cdi-dir", "mps-pipe-dir", "mps-log-dir", "mps-shm-dir", "mount-only"),
                   f"{key}: nothing sets --{name}")
         number += len(names)
     print(f"     {number} options")
@@ -121,5 +121,5 @@ def locked_down(suite):
         for line in lines:
             check("#" in head or "#" in line, f"a verb without its reason: '{line.strip()}' in\n{rule}")
     check(verbs > 50, f"{verbs} verbs")
-    for kind, names in (("ValidatingAdmissionPolicyBinding", 4), ("FlowSchema", 2), ("NetworkPolicy", 1), ("Lease", 1)):
+    for kind, names in (("ValidatingAdmissionPolicyBinding", 7), ("FlowSchema", 2), ("NetworkPolicy", 2), ("Lease", 1)):
         check_equal(len(re.findall(rf"^kind: {kind}$", text, re.M)), names, kind)

@@ -116,8 +116,8 @@ class Auditor(churn.Auditor):
                 self.problem("at", self.version, key, "on", node, wrong, {k: v for k, v in notes(pod).items() if "cpu" in k or "numa" in k})
         owner = {}
         for other, p in self.on[node].items():
-            for cpu in () if is_shared(p) else held(p):
-                if owner.setdefault(cpu, other) != other:
+            for cpu in held(p):
+                if owner.setdefault(cpu, other) != other and not (is_shared(p) and is_shared(self.on[node][owner[cpu]])):
                     self.problem("at", self.version, f"{node}: CPU {cpu} is bound to {owner[cpu]} and {other}", {k: notes(o) for k, o in self.on[node].items() if k in (owner[cpu], other)})
                     return
 
@@ -190,7 +190,7 @@ class Cgroups(threading.Thread):
             return
         pods = {p["metadata"]["uid"]: p for p in self.churning.auditor.now() if holds(p)}
         pair = [pods.get(uid_of(path)) for path in (one, other)]
-        if all(pair) and not any(map(is_shared, pair)):
+        if all(pair) and not all(map(is_shared, pair)):
             self.problems.append(f"{node}: CPUs {sorted(first & second)} are in the cgroups of {[(key_of(p), notes(p)) for p in pair]}")
 
 

@@ -452,7 +452,7 @@ def dry_run(suite):
 def dry_run_refused(suite):
     c, yard = suite.cluster, Yard(suite, 2, 4)
     suite.scheduler("--gang-dry-run")
-    c.do("POST", "/cosched/faults", {"fault": "reply", "code": 403, "message": "not this one", "match": {"agent": "rehearsal"}, "count": 1})
+    c.do("POST", "/cosched/faults", {"fault": "reply", "code": 403, "message": "not this one", "match": {"agent": "dryrun"}, "count": 1})
     yard.gang("g", 6)
     event = wait_until(lambda: [e for i in range(6) for e in c.events(yard.ns, f"g-{i}", "FailedBinding")], "one member says why")[0]
     check("not this one" in event["message"], event["message"])

@@ -325,6 +325,13 @@ def without_helm(site, ns):
     wait_until(lambda: not remains(c), "everything is gone", 60, 0.5)
 
 
+def regions_are_mounted(site):
+    """What the init container mounted is the node's, where the container runtime finds it."""
+    mounts = run([os.path.join(ROOT, "test/kubernetes/k8s"), "node-exec", "cat", "/proc/mounts"], env={**os.environ, "K8S_DIR": site.env["K8S_DIR"]})
+    place = os.path.join(site.values()["devicePlugin"]["paths"]["state"], "isolation/regions")
+    check(re.search(rf"^cosched {re.escape(place)} tmpfs rw,nosuid,nodev,noexec,", mounts, re.M), f"no file system of regions: {mounts}")
+
+
 @case("images and chart: installed by five commands, a gang shares cards, the doctor finds each planted fault, upgraded and downgraded under load, uninstalled; with exactly the rights of the chart",
       needs=("real", "long"))
 def install(suite):
@@ -350,9 +357,10 @@ def install(suite):
 
     taken = every_manifest_is_taken(site)
     user = first_gang(site, ns)
+    regions_are_mounted(site)
     text = site.doctor(0)
     # No proxy leads to a kubelet on loopback.
-    check_equal(text.split(" and ")[0], f"not looked at: kubelet of {site.node}\n0 findings; looked at 1 nodes, 2 cards", "the doctor of a healthy cluster says")
+    check_equal(text.split(" and ")[0], f"not checked: kubelet of {site.node}\n0 findings; checked 1 nodes, 2 cards", "the doctor of a healthy cluster says")
     taken += every_example_is_taken(site)
     found = plant_all(site)
     check(len(found) >= 15, f"only {len(found)} faults were planted")

@@ -11,10 +11,10 @@ import subprocess
 import tempfile
 import time
 
-from harness import BUILD, case, check, check_equal, free_port, wait_until
+from harness import BUILD, ROOT, case, check, check_equal, free_port, wait_until
 from suite_device_plugin import gpu_pod, start_plugin, wait_running
 from suite_hardware import Cards, metric
-from suite_nodes import MEM, PERCENT, T4, Nodes, check_environment, gpu_node, memory_pod, wait_pod
+from suite_nodes import MEM, PERCENT, T4, Nodes, check_environment, folder_of, gpu_node, memory_pod, wait_pod
 
 GIB = 1 << 30
 INSIDE = "/usr/local/cosched-gpu"
@@ -73,7 +73,7 @@ def two_on_one_card(suite):
         memory_pod(c, ns, name, gib, "library-1")
         pod = wait_pod(c, ns, name)
         check_environment(nodes, pod)
-        folder = f"{place}/shares/{pod['metadata']['uid']}.0"
+        folder = folder_of(f"{place}/shares", pod["metadata"]["uid"])
         check_equal([line for line in nodes.devices(pod, "main") if line.startswith("mount")],
                     [f"mount {folder} {INSIDE} ro", f"mount {folder}/region {INSIDE}/region rw", f"mount {place}/shares/ld.so.preload /etc/ld.so.preload ro"],
                     "what is mounted")
@@ -138,11 +138,12 @@ class Library(Nodes):
 
     def process(self, pod, group, preloaded=True):
         uid = pod["metadata"]["uid"]
-        p = Process(self.suite, f"{self.place}/shares/{uid}.0", self.simulated, group, self.uuids(self.name)["0"], preloaded)
+        folder = folder_of(f"{self.place}/shares", uid)
+        p = Process(self.suite, folder, self.simulated, group, self.uuids(self.name)["0"], preloaded)
         proc = f"{self.place}/proc/{p.process.pid}"
         os.mkdir(proc)
         with open(f"{proc}/mountinfo", "w", encoding="ascii") as f:
-            f.write(f"24 1 0:21 / / rw - overlay overlay rw\n25 24 254:0 {self.place}/shares/{uid}.0 {INSIDE} ro,relatime - ext4 /dev/vda rw\n")
+            f.write(f"24 1 0:21 / / rw - overlay overlay rw\n25 24 254:0 {folder} {INSIDE} ro,relatime - ext4 /dev/vda rw\n")
         with open(f"{proc}/cgroup", "w", encoding="ascii") as f:
             f.write(f"0::/kubepods/besteffort/pod{uid}/{group:064x}\n")
         return p
@@ -164,7 +165,7 @@ def shares_of_time(suite):
     for group, percent in enumerate(percents):
         c.create_pod(ns, f"p{percent}", limits={MEM: "2", PERCENT: str(percent)}, node_selector={"kubernetes.io/hostname": "time-1"})
         pod = wait_pod(c, ns, f"p{percent}")
-        with open(f"{nodes.place}/shares/{pod['metadata']['uid']}.0/limits", encoding="ascii") as f:
+        with open(folder_of(f"{nodes.place}/shares", pod["metadata"]["uid"]) + "/limits", encoding="ascii") as f:
             check_equal(f.read(), f"cosched-gpu-limits 1\ncard {nodes.uuids('time-1')['0']} mib=2048 percent={percent} context=0\n", "its limits")
         processes.append(nodes.process(pod, group))
     # Kernels of 10 us, graphs of twenty kernels, kernels of 50 ms: until they are stopped.
@@ -220,7 +221,7 @@ def bypassed(suite):
     check_equal(free.ask(f"alloc plain {6 * GIB}"), "0 0", "nothing holds it")
     message = event(c, ns, "loose", "GpuIsolationBypassed")
     check("1 of its 1 processes on the GPU are not held to its share of 4096 MiB" in message, message)
-    check("the driver counts 6144 MiB of card 0 for a container that may have 4096" in message, message)
+    check("the driver counts 6144 MiB of card 0 for a pod that may have 4096" in message, message)
     wait_until(lambda: [p["metadata"]["name"] for p in c.pods(ns)] == ["honest"], "the pod is evicted")
     check_equal(c.events(ns, "honest", "GpuIsolationBypassed"), [], "the honest one is left alone")
     check_equal(c.pod(ns, "honest")["status"]["phase"], "Running", "and goes on")
@@ -235,7 +236,7 @@ def contexts_are_charged(suite):
     wait_until(lambda: 'msg="the memory of a CUDA context" card=0 mib=312' in nodes.plugin_log("context-1"), "it is known")
     memory_pod(c, ns, "charged", 2, "context-1")
     pod = wait_pod(c, ns, "charged")
-    with open(f"{nodes.place}/shares/{pod['metadata']['uid']}.0/limits", encoding="ascii") as f:
+    with open(folder_of(f"{nodes.place}/shares", pod["metadata"]["uid"]) + "/limits", encoding="ascii") as f:
         check_equal(f.read(), f"cosched-gpu-limits 1\ncard {nodes.uuids('context-1')['0']} mib=2048 percent=100 context=312\n", "its limits")
     p, left = nodes.process(pod, 0), 2 * GIB - (312 << 20)
     check_equal(p.ask("info"), f"0 {left} {2 * GIB}", "its context is charged")
@@ -314,7 +315,8 @@ class Inside(Process):
 class Real:
     """The plugin on the real node, with our own library; containers have the host's C library and our fake driver by hostPath."""
 
-    def __init__(self, suite, mode):
+    def __init__(self, suite, mode, apart=False):
+        """apart: regions are in a file system of their own, mounted where the container runtime runs; so the plugin runs there too."""
         self.suite, self.cluster = suite, suite.cluster
         self.place = tempfile.mkdtemp(prefix="ci", dir="/tmp")
         suite.stack.callback(shutil.rmtree, self.place)
@@ -323,8 +325,11 @@ class Real:
         subprocess.run([os.path.join(BUILD, "test/fake/cuda_cards"), self.simulated, "16160"], check=True)
         self.cards = Cards(suite, "count=2", f"cuda={self.simulated}")
         suite.scheduler()
+        node = ("env", f"K8S_DIR={self.cluster.env['K8S_DIR']}", os.path.join(ROOT, "test/kubernetes/k8s"), "node-exec") if apart else ()
+        if apart:
+            subprocess.run([*node, os.path.join(BUILD, "bin/cosched-device-plugin"), "--mount-only", f"--isolation-dir={self.place}/shares"], check=True, timeout=60)
         self.plugin = start_plugin(suite, "--isolation=library", f"--isolation-library={BUILD}/lib/libcosched-gpu.so", f"--isolation-dir={self.place}/shares",
-                                   "--publish-interval=500ms", fake=self.cards.path, mode=mode)
+                                   "--publish-interval=500ms", fake=self.cards.path, mode=mode, under=node)
 
     def pod(self, ns, name, group, gib, percent=None):
         """On card 0, whoever comes first: the scheduler fills one card before the next. hostPID, so that the fake NVML names processes as the real one does."""
@@ -370,13 +375,22 @@ def shares_of_memory(real, ns, small, large):
     return again
 
 
-@case("on the real kubelet, mode cgpu: two pods on one card see their own share and get no more, whatever the other does; a restarted container begins from 0",
+@case("on the real kubelet, mode cgpu: two pods on one card see their own share and get no more, whatever the other does; a restarted container begins from 0; "
+      "a container cannot make its region larger, nor run what it writes there",
       needs={"kubelet", "alone"})
 def real_memory(suite):
     ns = suite.namespace()
-    real = Real(suite, "cgpu")
+    real = Real(suite, "cgpu", apart=True)
     small, large = real.pod(ns, "small", 0, 3), real.pod(ns, "large", 1, 11)
     shares_of_memory(real, ns, small, large)
+    inside = lambda command: real.cluster.kubectl("exec", "-n", ns, "small", "--", "sh", "-c", command)
+    region = f"{INSIDE}/region"
+    line = next(x for x in inside("cat /proc/self/mountinfo").splitlines() if f" {region} " in x)
+    check(all(flag in line for flag in ("nosuid", "nodev", "noexec", " tmpfs ")), f"how the region is mounted: {line}")
+    check("No space left" in inside(f"dd if=/dev/zero of={region} bs=65536 seek=1 count=1 conv=notrunc 2>&1 || true"), "it cannot grow")
+    check("denied" in inside(f"chmod 4755 {region}; {region} 2>&1 || true"), "nor be run")
+    check("made a program" in event(real.cluster, ns, "small", "GpuIsolationBypassed"), "and it is told")
+    check_equal(real.cluster.events(ns, "large", "GpuIsolationBypassed"), [], "of the other nothing")
     real.plugin.stop()
 
 

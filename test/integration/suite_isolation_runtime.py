@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from harness import BUILD, ROOT, case, check, check_equal
-from suite_nodes import T4, Nodes, gpu_node, memory_pod, wait_pod
+from suite_nodes import T4, Nodes, folder_of, gpu_node, memory_pod, wait_pod
 
 GIB = 1 << 30
 FETCHES = {"real"}  # make test stays with Debian's packages
@@ -43,7 +43,7 @@ class Container:
         self.uuid = json.loads(nodes.get(node)["metadata"]["annotations"]["cosched.io/gpu-inventory"])["cards"][0]["uuid"]
         ns = suite.namespace()
         memory_pod(suite.cluster, ns, "runtime", gib, node)
-        self.folder = f"{self.place}/shares/{wait_pod(suite.cluster, ns, 'runtime')['metadata']['uid']}.0"
+        self.folder = folder_of(f"{self.place}/shares", wait_pod(suite.cluster, ns, "runtime")["metadata"]["uid"])
         self.packages = subprocess.run([os.path.join(ROOT, "test/tools/cuda-runtime")], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
     def python(self, script, *args, version=12090):

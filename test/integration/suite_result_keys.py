@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/manifests/result-keys.yaml on a real API server: forged result keys reach no pod, whoever writes them, with no webhook there."""
+"""Admission policies on a real API server, with no webhook there: forged result keys reach no pod, whoever writes them, and no GPU pod gets out of its share."""
 import json
 import os
 
 from harness import MERGE, ROOT, case, check, check_equal, wait_until
 
 POLICY = os.path.join(ROOT, "deploy/manifests/result-keys.yaml")
+GPU_POLICY = os.path.join(ROOT, "deploy/manifests/gpu-pods.yaml")
+MEM, CORE = "aliyun.com/gpu-mem", "aliyun.com/gpu-core.percentage"
 HOME = "cosched-system"
 KEYS = ["scheduler.framework.gpushare.allocation", "scheduler.framework.gpushare.assume-time", "scheduler.framework.gpushare.assigned",
         "gpushare.alibabacloud.com/core-percentage", "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_DEV", "ALIYUN_COM_GPU_MEM_POD",
@@ -83,7 +85,7 @@ def forged(suite):
         denied(patch(user, {key: "x"}), key, f"update with {key}")
         denied(patch(user, {key: "x"}, "/status"), key, f"status with {key}")
     denied(patch(plugin, {"cpuset": "x"}), "cpuset", "the plugin, before the pod has a node")
-    allowed(patch(user, {"mine": "y"}), "another annotation")
+    allowed(patch(user, {"mine": "y", "scheduler.framework.gpushare.note": "a name that only looks like one"}), "another annotation")
     binding = lambda annotations: {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": made["metadata"]["name"], "annotations": annotations},
                                    "target": {"apiVersion": "v1", "kind": "Node", "name": here}}
     denied(user.request("POST", path + "/binding", binding({"cpuset": "{}"})), "cpuset", "a user's Binding")
@@ -98,3 +100,56 @@ def forged(suite):
     allowed(patch(plugin, {assigned: "true"}), "the node's own plugin changes it")
     allowed(patch(scheduler, {"cpuset": None}), "the scheduler removes it")
     allowed(user.request("DELETE", path + "?gracePeriodSeconds=0"), "a user deletes the pod")
+
+
+def gpu_pod(limits, init=None, **container):
+    body = pod()
+    body["spec"]["containers"][0].update(resources={"limits": limits}, **container)
+    body["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
+    if init:
+        body["spec"]["initContainers"] = [{"name": "i", "image": "busybox:test", **init}]
+    return body
+
+
+def mounts(*paths):
+    return {"volumeMounts": [{"name": "v", "mountPath": path} for path in paths]}
+
+
+@case("with no webhook there a GPU pod gets no compute without memory, hides no library and sets no variable of the plugin's; nor does a container added to it", needs=("real",))
+def gpu_pods(suite):
+    c, ns = suite.cluster, suite.namespace()
+    c.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
+    user = Account(suite, ns, "user")
+    c.kubectl("apply", "-f", GPU_POLICY)
+    suite.stack.callback(c.kubectl, "delete", "-f", GPU_POLICY, "--ignore-not-found")
+    pods, one = f"/api/v1/namespaces/{ns}/pods", {MEM: "3"}
+    wait_until(lambda: user.request("POST", pods + "?dryRun=All", gpu_pod({CORE: "50"}))[0] == 422, "the policy is in force")
+    alone, step, path = "percent of a card without memory of it", "write a multiple of 5", "hides, or may hide"
+    rows = [("compute alone", gpu_pod({CORE: "50"}), alone), ("beside no memory", gpu_pod({CORE: "50", MEM: "0"}), alone),
+            ("in an init container", gpu_pod(one, init={"resources": {"limits": {CORE: "5"}}}), alone), ("33 percent", gpu_pod({**one, CORE: "33"}), step),
+            ("1,000 percent", gpu_pod({**one, CORE: "1k"}), step), ("a debugger's variable", gpu_pod(one, env=[{"name": "COSCHED_X", "value": "1"}]), "env: "),
+            ("a prefix", gpu_pod(one, envFrom=[{"prefix": "CGPU_", "configMapRef": {"name": "c"}}]), "envFrom.prefix: "),
+            ("an init container's mount", gpu_pod(one, init=mounts("/etc/ld.so.preload")), path), ("last words", gpu_pod(one, terminationMessagePath="/usr/local/cosched-gpu/limits"), path)]
+    rows += [(f"a mount at {p}", gpu_pod(one, **mounts("/data", p)), path) for p in (
+        "/etc", "/usr/local/", "/usr", "/", "etc/ld.so.preload", "/etc//ld.so.preload", "/usr/local/x/../cosched-gpu", "/etc/ld.so.preload/.", "/usr/local/cosched-gpu/region")]
+    for what, body, words in rows:
+        status, reply = user.request("POST", pods, body)
+        check(status == 422 and words in reply.get("message", ""), f"{what}: {status} {reply.get('message')}")
+    for what, body in (("a share", gpu_pod({**one, CORE: "30"})), ("no compute", gpu_pod({**one, CORE: "0"})), ("no GPU", gpu_pod({"cpu": "1"}, **mounts("/etc"))),
+                       ("near names", gpu_pod(one, **mounts("/etc/ld.so.preload.d", "/usr/local/cosched-gpu-tools", "/usr/local/lib/", "a..b", "/x/.y")))):
+        allowed(user.request("POST", pods + "?dryRun=All", body), what)
+    made = allowed(user.request("POST", pods, gpu_pod(one)), "a GPU pod")
+    debug = f"{pods}/{made['metadata']['name']}/ephemeralcontainers"
+
+    def add(name, **container):
+        before = c.get(f"{pods}/{made['metadata']['name']}")
+        before["spec"].setdefault("ephemeralContainers", []).append({"name": name, "image": "busybox:test", "terminationMessagePolicy": "File", **container})
+        return user.request("PUT", debug, before)
+
+    allowed(add("plain", **mounts("/data"), env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]), "a container for debugging")
+    for what, container, words in (("a mount", mounts("/usr/local/cosched-gpu/region"), path), ("a mount above", mounts("/etc"), path),
+                                   ("cards", {"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}, "env: ")):
+        status, reply = add("bad", **container)
+        check(status == 422 and words in reply.get("message", ""), f"debugging with {what}: {status} {reply.get('message')}")
+    allowed(add("later"), "one more beside it")
+    allowed(user.request("DELETE", f"{pods}/{made['metadata']['name']}?gracePeriodSeconds=0"), "deleted")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The webhook's server under peers that are slow, mad or many, and its life under load: restarts and rotations while pods are created.
 
-COSCHED_SLOW: slow connections (80; the soak has 1,000). COSCHED_CREATIONS: pods created during restarts and rotations (100 local, 500 real; the soak has 20,000).
+COSCHED_SLOW: slow connections (80; the soak has 1,000). COSCHED_FLOOD: connections that flood the server (140; the soak has 7,000). COSCHED_CREATIONS: pods created during restarts and rotations (100 local, 500 real; the soak has 20,000).
 """
 import contextlib
 import http.client
@@ -11,10 +11,12 @@ import selectors
 import signal
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 
-from harness import BUILD, Program, case, check, check_equal, free_port, http_get, wait_until
+from harness import BUILD, ROOT, Program, case, check, check_equal, free_port, http_get, wait_until
 from suite_webhook import HOOKS, limited, start_webhook
 
 SLOW = int(os.environ.get("COSCHED_SLOW", "80"))
@@ -97,6 +99,95 @@ def slow_peers(suite):
     print(f"     {SLOW} slow connections: p50 {times[len(times) // 2] * 1000:.1f} ms, p99 {times[len(times) * 99 // 100] * 1000:.1f} ms", flush=True)
     if SLOW >= 1000:
         check(times[len(times) * 9 // 10] <= 0.050, f"one in ten took longer than {times[len(times) * 9 // 10] * 1000:.0f} ms")
+    p.stop()
+
+
+def flood(suite, port, number):
+    """Five in seven are idle, one is slow, one stops in the handshake; returns when all were open once."""
+    p = subprocess.Popen([sys.executable, os.path.join(ROOT, "test/integration/flood.py"), str(port), str(number * 5 // 7), str(number // 7), str(number // 7)],
+                         stdout=subprocess.PIPE, text=True)
+    suite.stack.callback(lambda: (p.kill(), p.wait(), p.stdout.close()))
+    check_equal(p.stdout.readline().strip(), "up", "the flood")
+    return p
+
+
+def review_times(port, number):
+    """As an API server asks: on connections that it keeps, and one in ten on a new one. Returns the sorted times, and how many had no answer."""
+    kept, times, lost = [http.client.HTTPSConnection("127.0.0.1", port, context=insecure(), timeout=5) for _ in range(4)], [], 0
+    for i in range(number):
+        if lost == 3:  # each took a while
+            break
+        began = time.monotonic()
+        try:
+            lost += ask(port, conn=None if i % 10 == 0 else kept[i % 4])[0] != 200
+        except (OSError, http.client.HTTPException):
+            lost += 1
+            kept[i % 4].close()
+        times.append(time.monotonic() - began)
+    for conn in kept:
+        conn.close()
+    return sorted(times), lost
+
+
+@case("a flood of idle, slow and half-open connections loses no review")
+def flooded(suite):
+    number = int(os.environ.get("COSCHED_FLOOD", "140"))
+    soak = number >= 7000
+    p, _ns = start_webhook(suite, *([] if soak else ["--max-connections=64"]))
+    # In turns, since the machine may be busy with other things now and then.
+    rounds, reviews = (5, 1000) if soak else (1, 200)
+    p99, lost = {"quiet": [], "flood": []}, {"quiet": 0, "flood": 0}
+    for _ in range(rounds):
+        for what in ("quiet", "flood"):
+            flooding = flood(suite, p.https, number) if what == "flood" else None
+            times, missing = review_times(p.https, reviews)
+            p99[what].append(times[len(times) * 99 // 100] * 1000)
+            lost[what] += missing
+            if flooding:
+                flooding.kill()
+                flooding.wait()
+    quiet, during = (sorted(p99[what])[rounds // 2] for what in ("quiet", "flood"))
+    print(f"RESULT name=webhook_flood_lost value={lost['flood']} unit=reviews baseline={lost['quiet']} connections={number} reviews={rounds * reviews}", flush=True)
+    print(f"RESULT name=webhook_flood_p99 value={during:.2f} unit=ms baseline={quiet:.2f} ratio={during / quiet:.2f} rounds={rounds} memory={memory_kb(p) // 1024}MiB", flush=True)
+    check_equal(lost, {"quiet": 0, "flood": 0}, f"reviews without an answer, and during a flood of {number} connections")
+    if soak:
+        check(during <= 2 * quiet, f"p99 {during:.1f} ms during the flood, {quiet:.1f} ms in between")
+    p.stop()
+
+
+def make_client_certificate(directory, name):
+    """A CA and a certificate of it for a client; returns the files."""
+    path = lambda end: os.path.join(directory, f"{name}.{end}")
+    subject = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    for command in (["req", "-x509", *subject, "-subj", f"/CN={name} CA", "-days", "1", "-keyout", path("ca.key"), "-out", path("ca.crt")],
+                    ["req", "-x509", *subject, "-subj", f"/CN={name}", "-days", "1", "-CA", path("ca.crt"), "-CAkey", path("ca.key"), "-keyout", path("key"), "-out", path("crt"),
+                     "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=clientAuth"]):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    return path("ca.crt"), path("crt"), path("key")
+
+
+@case("with --client-ca-file only a client with a certificate of that CA is answered")
+def client_ca(suite):
+    ca, *good = make_client_certificate(suite.directory, f"good-{suite.number}")
+    _other, *foreign = make_client_certificate(suite.directory, f"foreign-{suite.number}")
+    p, _ns = start_webhook(suite, f"--client-ca-file={ca}", failure_policy="Ignore")
+
+    def answer(files):
+        context = insecure()
+        if files:
+            context.load_cert_chain(*files)
+        conn = http.client.HTTPSConnection("127.0.0.1", p.https, context=context, timeout=10)
+        try:
+            return ask(p.https, conn=conn)[0]
+        except OSError as e:
+            return type(e).__name__
+        finally:
+            conn.close()
+
+    check_equal(answer(good), 200, "a client of the CA")
+    for what, files in (("no certificate", None), ("another CA's", foreign)):
+        check(answer(files) != 200, f"{what} is answered")
+    check_equal(answer(good), 200, "a client of the CA, again")
     p.stop()
 
 

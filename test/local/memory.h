@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory - how much of it the program has asked for and not given back. What the kernel says (RSS)
- * is the most there ever was, with holes, and with whatever a sanitizer keeps: a leak has to be
- * large to be seen there.
+ * memory - allocated and not yet freed bytes. RSS is no substitute: it includes fragmentation and
+ * the sanitizer's memory and rarely shrinks, so only large leaks show.
  */
 #pragma once
 

@@ -223,8 +223,9 @@ static void check_inject(struct pod_view *l)
 }
 
 static void (*const checks[])(struct pod_view *l) = {
-    check_shape,     check_inject,     check_placed,       check_unlisted,      rules_gpu_check,
-    rules_env_check, rules_gang_check, rules_cpuset_check, rules_virtual_check, rules_place_check,
+    check_shape,        check_inject,        check_placed,      check_unlisted,
+    rules_gpu_check,    rules_env_check,     rules_mount_check, rules_gang_check,
+    rules_cpuset_check, rules_virtual_check, rules_place_check,
 };
 
 void rules_check(struct pod_view *l)
@@ -312,6 +313,25 @@ int rules_pod(const struct rules_config *config, const struct rules_context *con
 
 /* ---- any object ---- */
 
+/* A container that the pod has already cannot change. It is known by its name: the new ones may be
+ * written before it. */
+static void check_added(struct pod_view *own, json *later)
+{
+    struct map known;
+    size_t index = 0;
+    map_init(&known);
+    for (struct json_iter c = json_iter(json_get(own->spec, "ephemeralContainers")); json_next(&c);)
+        (void)map_put(&known, str_or_empty(json_get_str(c.value, "name")), own);
+    json *list = json_get(json_get(later, "spec"), "ephemeralContainers");
+    for (struct json_iter c = json_iter(list); json_next(&c); index++) {
+        if (map_get(&known, str_or_empty(json_get_str(c.value, "name"))) != NULL)
+            continue;
+        rules_env_debug(own, index, c.value);
+        rules_mount_debug(own, index, c.value);
+    }
+    map_deinit(&known);
+}
+
 /* An in-place resize (pods/resize, or a plain update on some servers) or a debug container. */
 static int change_pod(struct pod_view *l, const struct rules_subject *s, struct error *err)
 {
@@ -320,10 +340,11 @@ static int change_pod(struct pod_view *l, const struct rules_subject *s, struct 
     if (pod_view_init(l, s->old, err) < 0)
         return error_wrap(err, "oldObject");
     rules_decide(l);
-    if (str_eq(s->subresource, SUBRESOURCE_DEBUG))
-        rules_env_debug(l, s->object);
-    else
+    if (str_eq(s->subresource, SUBRESOURCE_DEBUG)) {
+        check_added(l, s->object);
+    } else {
         rules_cpuset_resize(l, s->object);
+    }
     return 0;
 }
 

@@ -8,8 +8,10 @@
  *   2. Annotations that only cosched may write (grant_is_result_key) are removed from every pod,
  *      with a warning for each.
  *   3. Invalid settings are refused: path, value, and what to write instead. Harmless mistakes get
- *      a warning. Rules are in rules_gpu.c, rules_env.c, rules_gang.c, rules_cpuset.c,
- *      rules_virtual.c and rules_place.c.
+ *      a warning. Rules are in rules_gpu.c, rules_env.c, rules_mount.c, rules_gang.c,
+ *      rules_cpuset.c, rules_virtual.c and rules_place.c; the general ones and the order of all in
+ *      rules.c. Amounts of GPU, variables and mounts of a pod that our device plugin serves are
+ *      judged even if it is not ours.
  * The verdict on the patched pod is empty: applied twice, nothing changes (I6).
  *
  * Step 3 also applies to the templates of workloads (rules_workload.c), so mistakes are reported at

@@ -14,11 +14,18 @@ static bool may_matter(const char *name)
     return *name == 'N' || *name == 'C' || *name == 'A';
 }
 
+const char *const rules_env_names[] = {NAME_ENV_VISIBLE, NULL};
+const char *const rules_env_prefixes[] = {"CGPU_", "ALIYUN_COM_GPU_", "CUDA_MPS_", "COSCHED_",
+                                          NULL};
+
 static bool is_plugin_env(const char *name)
 {
-    return str_eq(name, NAME_ENV_VISIBLE) || str_starts(name, "CGPU_") ||
-           str_starts(name, "ALIYUN_COM_GPU_") || str_starts(name, "CUDA_MPS_") ||
-           str_starts(name, "COSCHED_");
+    bool found = false;
+    for (size_t i = 0; rules_env_names[i] && !found; i++)
+        found = str_eq(name, rules_env_names[i]);
+    for (size_t i = 0; rules_env_prefixes[i] && !found; i++)
+        found = str_starts(name, rules_env_prefixes[i]);
+    return found;
 }
 
 /* "void" and "none" give no cards. */
@@ -91,31 +98,25 @@ static void check_sources(struct pod_view *l, const struct pod_view_container *c
 /* Whether our plugin gives it cards. */
 static bool is_served(const struct pod_view *l)
 {
-    return l->asks[GPU_REQUEST_MEM] || l->asks[GPU_REQUEST_CORE] || l->asks[GPU_REQUEST_CARDS] ||
-           (l->ours && l->asks[GPU_REQUEST_NVIDIA]);
+    return rules_gpu_asks_ours(l) || (l->ours && l->asks[GPU_REQUEST_NVIDIA]);
 }
 
-void rules_env_debug(struct pod_view *own, json *later)
+void rules_env_debug(struct pod_view *own, size_t index, json *container)
 {
-    /* Debug containers can only be added. */
-    size_t known = json_len(json_get(own->spec, "ephemeralContainers"));
     bool served = is_served(own);
-    json *list = json_get(json_get(later, "spec"), "ephemeralContainers");
-    size_t index = 0;
     if (own->home || (!served && !own->config->guard_variables))
         return;
-    for (struct json_iter c = json_iter(list); json_next(&c); index++) {
-        json *env = index < known ? NULL : json_get(c.value, "env");
-        for (struct json_iter it = json_iter(env); json_next(&it);) {
-            const char *name = json_get_str(it.value, "name");
-            bool guarded = served ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
-            if (guarded && !is_harmless(json_get_str(it.value, "value")))
-                pod_view_refuse(
-                    own,
-                    "spec.ephemeralContainers[%zu].env[%.80s]: %s reaches for cards that "
-                    "were not given to the pod; remove it",
-                    index, name, value_of(own, it.value));
-        }
+    if (served)
+        check_sources(own, &(struct pod_view_container){
+                               .list = "ephemeralContainers", .index = index, .value = container});
+    for (struct json_iter it = json_iter(json_get(container, "env")); json_next(&it);) {
+        const char *name = json_get_str(it.value, "name");
+        bool guarded = served ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
+        if (guarded && !is_harmless(json_get_str(it.value, "value")))
+            pod_view_refuse(own,
+                            "spec.ephemeralContainers[%zu].env[%.80s]: %s reaches for cards that "
+                            "were not given to the pod; remove it",
+                            index, name, value_of(own, it.value));
     }
 }
 

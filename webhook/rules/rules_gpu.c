@@ -104,14 +104,14 @@ static bool is_misspelt(const char *resource)
     return str_starts(resource, NAME_RES_GPU) && !str_eq(resource, NAME_RES_GPU_COUNT);
 }
 
-static bool asks_ours(const struct pod_view *l)
+bool rules_gpu_asks_ours(const struct pod_view *l)
 {
     return l->asks[GPU_REQUEST_MEM] || l->asks[GPU_REQUEST_CORE] || l->asks[GPU_REQUEST_CARDS];
 }
 
 static void check_resource(struct pod_view *l, const char *path, json *value, const char *resource)
 {
-    if (asks_ours(l) && is_foreign_gpu(resource))
+    if (rules_gpu_asks_ours(l) && is_foreign_gpu(resource))
         pod_view_refuse(
             l,
             "%s: %s of it does not go together with the GPU resources of this pod; write "
@@ -178,7 +178,7 @@ static void check_grants(struct pod_view *l)
                         "spec.resourceClaims: has %zu, which %s cannot place; ask for GPUs in "
                         "resources.limits and remove it, or write another schedulerName",
                         claims, l->config->scheduler);
-    else if (asks_ours(l))
+    else if (rules_gpu_asks_ours(l))
         pod_view_warn(l,
                       "spec.resourceClaims: has %zu; a GPU that they claim is not seen by cosched, "
                       "which gives this pod cards by its limits; claim other devices only",
@@ -263,16 +263,20 @@ static void check_scheduler(struct pod_view *l)
             l->config->scheduler);
 }
 
+/* The opt-out and another scheduler spare a pod our scheduler, not the limits of its share: the
+ * device plugin serves it all the same. */
 void rules_gpu_check(struct pod_view *l)
 {
-    if (!l->judged)
+    if (!l->judged && !rules_gpu_asks_ours(l))
         return;
     check_request(l);
-    check_names(l);
     check_pod_level(l);
+    if (!l->judged)
+        return;
+    check_names(l);
     check_count(l);
     check_grants(l);
     check_selector(l);
-    if (asks_ours(l))
+    if (rules_gpu_asks_ours(l))
         check_scheduler(l);
 }

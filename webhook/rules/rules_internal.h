@@ -8,6 +8,7 @@
 /* Rules for a pod or template. Each reports nothing if none of its keys is present. */
 void rules_gpu_check(struct pod_view *l);
 void rules_env_check(struct pod_view *l);
+void rules_mount_check(struct pod_view *l);
 void rules_gang_check(struct pod_view *l);
 void rules_cpuset_check(struct pod_view *l);
 void rules_virtual_check(struct pod_view *l);
@@ -24,11 +25,22 @@ bool rules_gang_quorum(const struct pod_view *l, struct rules_quorum *out);
 /* The gang's name, valid or not, under any scheduler; NULL: none. */
 const char *rules_gang_name(const struct pod_view *l);
 
-/* Updates of a running pod: limits.cpu of pinned containers must not change, and a debug container
- * must not set the device plugin's variables. own: the current pod, decided; later: the requested
- * one. */
+/* Whether the pod asks for a resource that only our device plugin serves. */
+bool rules_gpu_asks_ours(const struct pod_view *l);
+
+/* What GPU pods must not do. The admission policies have the same lists (test_policies.c). */
+extern const char *const rules_env_names[];    /* variables; NULL-terminated */
+extern const char *const rules_env_prefixes[]; /* of variables; NULL-terminated */
+extern const char *const rules_mount_paths[];  /* absolute; NULL-terminated */
+/* Whether something mounted at path hides one of rules_mount_paths, or may do so. */
+bool rules_mount_hides(const char *path);
+
+/* Updates of a running pod: limits.cpu of pinned containers must not change, and an added debug
+ * container must neither set the device plugin's variables nor hide its mounts. own: the current
+ * pod, decided; later: the requested one. */
 void rules_cpuset_resize(struct pod_view *own, json *later);
-void rules_env_debug(struct pod_view *own, json *later);
+void rules_env_debug(struct pod_view *own, size_t index, json *container);
+void rules_mount_debug(struct pod_view *own, size_t index, json *container);
 
 /* The first policy, by key, that selects the pod, or NULL. */
 const struct rules_policy *rules_virtual_policy(const struct pod_view *l);

@@ -184,6 +184,25 @@ k.startsWith('scheduler.framework.gpushare.') || k.startsWith('gpushare.alibabac
 k.startsWith('gang.scheduling.koordinator.sh/') || k.startsWith('pod-group.scheduling.sigs.k8s.io')
 {{- end }}
 
+{{/* cosched.isResultKey: CEL, whether the annotation k is one that only we write: the list of grant_is_result_key (lib/model/grant.c), which test_policies.c compares. */}}
+{{- define "cosched.isResultKey" -}}
+k in ['cpuset', 'gpushare.alibabacloud.com/core-percentage', 'topology.kubernetes.io/gpu-group', 'topology.kubernetes.io/gpu-visible',
+  'scheduler.framework.gpushare.allocation', 'scheduler.framework.gpushare.assume-time', 'scheduler.framework.gpushare.assigned',
+  'ALIYUN_COM_GPU_MEM_IDX', 'ALIYUN_COM_GPU_MEM_DEV', 'ALIYUN_COM_GPU_MEM_POD', 'ALIYUN_COM_GPU_MEM_ASSIGNED', 'ALIYUN_COM_GPU_MEM_ASSUME_TIME'] ||
+(k.startsWith('cosched.io/') && !(k in ['cosched.io/inject', 'cosched.io/cpuset-shared']))
+{{- end }}
+
+{{/* cosched.isPluginVariable: CEL, whether n is a variable that the device plugin sets, or a beginning of such names: the list of webhook/rules/rules_env.c, compared in the same way. */}}
+{{- define "cosched.isPluginVariable" -}}
+n == 'NVIDIA_VISIBLE_DEVICES' || n.startsWith('CGPU_') || n.startsWith('ALIYUN_COM_GPU_') || n.startsWith('CUDA_MPS_') || n.startsWith('COSCHED_')
+{{- end }}
+
+{{/* cosched.hidesLibrary PATH: CEL, whether what is mounted at PATH hides the isolation library, or may do so: webhook/rules/rules_mount.c. Not plain (//, ., ..); a directory above
+one of its two paths; at or below one of them. A relative path begins at the root. */}}
+{{- define "cosched.hidesLibrary" -}}
+{{ . }}.matches('(^|/)[.]{1,2}(/|$)|//') || {{ . }}.matches('^/?(|etc|usr|usr/local)/?$') || {{ . }}.matches('^/?(etc/ld[.]so[.]preload|usr/local/cosched-gpu)(/.*)?$')
+{{- end }}
+
 {{/* cosched.hasOurKey METADATA: CEL, whether these labels or annotations have one. */}}
 {{- define "cosched.hasOurKey" -}}
 (has({{ . }}.annotations) && {{ . }}.annotations.exists(k,

@@ -14,7 +14,7 @@
 
 enum { CSV_COLUMNS = 64, CSV_LINE = 16 * 1024, CSV_ROWS_MAX = 1000000 };
 
-/* Who hears of rows that cannot be read. */
+/* Called with rows that cannot be read. */
 struct csv_warn {
     void (*fn)(void *arg, const char *text);
     void *arg;

@@ -36,7 +36,7 @@ static int take_row(struct csv *c, struct error *err)
         return 0;
     }
     job.pods = (int32_t)pods;
-    /* By the line, not by job_id: nobody promises that it is there once, or fit to be a name. */
+    /* By line, not by job_id, which may be repeated or not be a legal name. */
     job.name = arena_printf(&t->names, "job-%06zu", c->number);
     add(t, &job);
     return 0;

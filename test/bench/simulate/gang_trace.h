@@ -3,7 +3,7 @@
  * gang_trace - a trace of GPU jobs (CSV) replayed in simulated time, three times on the same cards:
  * with the scheduler's core, and with two simple schedulers to compare it with.
  *
- *     strict FIFO        the oldest job goes first, and until it fits nobody goes
+ *     strict FIFO        the oldest job goes first, and until it fits no other job starts
  *     reserve and wait   pods take cards one by one; a job that has some of its cards and not all
  *                        keeps them until a timeout, then gives them all back and is tried again
  *                        after a pause

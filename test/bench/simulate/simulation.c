@@ -202,7 +202,7 @@ int simulation_init(struct simulation *s, int64_t nodes, int64_t cards_per_node,
     arena_init(&s->keys, 0);
     map_init(&s->jobs);
     heap_init(&s->running, ends_before);
-    /* A job that was evicted would have to come again: nobody is. */
+    /* No preemption: an evicted job would have to be submitted again. */
     attempt_init(&s->attempt, &s->pipeline, &s->queue, &s->arena,
                  &(struct attempt_hooks){.bind = started, .arg = s});
     s->attempt.all_stay = true;
@@ -299,7 +299,8 @@ int simulation_run(struct simulation *s, struct simulation_job *jobs, size_t len
         if (kept >= 0 && kept <= wall_ms(s))
             look(s);
         struct attempt_result tried;
-        struct attempt_time now = {.now_ms = at, .wall_ms = wall_ms(s)};
+        struct attempt_time now = {
+            .now_ms = at, .wall_ms = wall_ms(s), .wall_ns = wall_ms(s) * NS_PER_MS};
         while (attempt_next(&s->attempt, now, &tried))
             s->cycles++;
     }

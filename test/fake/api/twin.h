@@ -36,7 +36,7 @@ enum twin_fault {
     TWIN_REDIRECT,     /* 302 to itself */
     TWIN_HTML,         /* 200 and a page that is not JSON */
     TWIN_OVERSIZE,     /* a line, or a reply, that does not end for 4 MiB */
-    TWIN_UNKNOWN_TYPE, /* an event type that no one knows */
+    TWIN_UNKNOWN_TYPE, /* an unknown event type */
     TWIN_NO_VERSION,   /* an event without resourceVersion */
     TWIN_FAULTS,
 };
@@ -104,6 +104,6 @@ size_t twin_connections(struct twin *t);
 bool twin_request(struct twin *t, size_t n, struct strbuf *out);
 /* spec.holderIdentity of the only Lease, "" when released or none. */
 void twin_lease_holder(struct twin *t, char *out, size_t size);
-/* Puts a Lease there as somebody else would. */
+/* Writes the Lease as another candidate would. */
 void twin_lease_set(struct twin *t, const char *holder);
 void twin_lease_delete(struct twin *t);

@@ -3,15 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include "lib/base/num.h"
+#include "lib/base/http_parse.h"
+
+enum { BODY_MAX = 64 * 1024 * 1024 };
 
 struct wire {
     int fd;
@@ -125,28 +125,23 @@ static bool read_more(struct wire *w)
 
 bool wire_read_request(struct wire *w, struct strbuf *head, struct strbuf *body)
 {
-    const char *end;
-    while (!(end = strstr(strbuf_str(&w->in), "\r\n\r\n")))
-        if (w->in.len > 256 * 1024 || !read_more(w))
+    AUTO_STRBUF text = {0}; /* a copy: the parser writes into it */
+    struct http_parse p = {0};
+    for (size_t fed = 0;; fed = w->in.len) {
+        if (fed == w->in.len && !read_more(w))
             return false;
-    size_t head_len = (size_t)(end - w->in.ptr) + 4;
-    strbuf_reset(head);
-    strbuf_add(head, w->in.ptr, head_len);
-    int64_t length = 0;
-    const char *field = strcasestr(strbuf_str(head), "\r\ncontent-length:");
-    if (field) {
-        field += strlen("\r\ncontent-length:");
-        field += strspn(field, " ");
-        if (num_parse(field, strcspn(field, "\r"), &length, NULL) < 0 || length < 0 ||
-            length > 64 * 1024 * 1024)
+        strbuf_add(&text, w->in.ptr + fed, w->in.len - fed);
+        enum http_parse_progress progress = http_parse(&p, &text, BODY_MAX);
+        if (progress == HTTP_PARSE_REFUSED)
             return false;
+        if (progress == HTTP_PARSE_COMPLETE)
+            break;
     }
-    while (w->in.len < head_len + (size_t)length)
-        if (!read_more(w))
-            return false;
+    strbuf_reset(head);
+    strbuf_add(head, w->in.ptr, p.body_at);
     strbuf_reset(body);
-    strbuf_add(body, w->in.ptr + head_len, (size_t)length);
-    strbuf_consume(&w->in, head_len + (size_t)length);
+    strbuf_add(body, text.ptr + p.body_at, p.body_len);
+    strbuf_consume(&w->in, p.at);
     return true;
 }
 

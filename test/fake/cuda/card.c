@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * card - see the header. Like a real driver it learns of a death from the kernel: each process
- * holds a lock on one byte of the file, which ends with its mapping. What the dead had is taken
- * back before anything is counted that could be held against the living.
+ * card - see card.h. Like a real driver it learns from the kernel that a process has ended: each
+ * process holds a lock on one byte of the file, which ends with it. The memory of ended processes
+ * is freed before anything is counted.
  */
 #include "test/fake/cuda/card.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * card - simulated cards that processes share: the judge of the isolation tests. A file that the
- * fake driver maps, with what each process really has of each card, and how much device time its
- * kernels took.
+ * card - simulated cards that processes share, the reference of the isolation tests: a file that
+ * the fake driver maps, with the actual memory and device time of each process on each card.
  *
- * Processes belong to a group (the container that a test plays). The cards know nothing of limits:
- * they count, and remember the most that each group ever had. Groups that have kernels waiting
- * share the card's time evenly, as a driver slices it between processes.
+ * Processes belong to a group (a simulated container). The cards have no limits: they count, and
+ * record the peak of each group. Groups with waiting kernels share the card's time evenly, as a
+ * driver slices it between processes.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver_asked - what cuGetProcAddress was asked for, and where the answer was to be written: a
- * test looks there afterwards, and sees whose function the one who asked was given in the end.
+ * driver_asked - records what cuGetProcAddress was asked for and where the answer was to be
+ * written, so that a test can see which function the caller got in the end.
  */
 #include "test/fake/cuda/driver.h"
 

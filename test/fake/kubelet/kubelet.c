@@ -283,7 +283,7 @@ void kubelet_start(struct kubelet *k)
     }
 }
 
-/* A socket file that nobody listens on: what a process that was killed leaves behind. */
+/* A socket file without a listener, as a killed process leaves it. */
 static void leave_socket(const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -566,18 +566,28 @@ int kubelet_pre_start(struct kubelet *k, const char *resource, const struct kube
     return result;
 }
 
-int kubelet_admit(struct kubelet *k, const char *ns, const char *name, const char *container,
-                  const char *resource, size_t count, struct kubelet_answer *out, struct error *err)
+int kubelet_give(struct kubelet *k, const char *ns, const char *name, const char *container,
+                 const char *resource, size_t count, struct kubelet_ids *ids,
+                 struct kubelet_answer *out, struct error *err)
 {
-    struct kubelet_ids available, chosen;
+    struct kubelet_ids available;
     kubelet_free_ids(k, resource, &available);
     if (available.len < count)
         return error_set(err, ERROR_RANGE, "requested: %zu, available: %zu", count, available.len);
-    if (kubelet_prefer(k, resource, &available, count, &chosen, err) < 0 ||
-        kubelet_allocate(k, resource, &chosen, out, err) < 0)
+    if (kubelet_prefer(k, resource, &available, count, ids, err) < 0 ||
+        kubelet_allocate(k, resource, ids, out, err) < 0)
         return -1;
-    kubelet_hold(k, ns, name, container, resource, &chosen);
-    return kubelet_pre_start(k, resource, &chosen, err);
+    kubelet_hold(k, ns, name, container, resource, ids);
+    return 0;
+}
+
+int kubelet_admit(struct kubelet *k, const char *ns, const char *name, const char *container,
+                  const char *resource, size_t count, struct kubelet_answer *out, struct error *err)
+{
+    struct kubelet_ids ids;
+    if (kubelet_give(k, ns, name, container, resource, count, &ids, out, err) < 0)
+        return -1;
+    return kubelet_pre_start(k, resource, &ids, err);
 }
 
 const char *kubelet_env(const struct kubelet_answer *a, const char *key)

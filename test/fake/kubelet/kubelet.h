@@ -43,8 +43,8 @@ const char *kubelet_plugin_dir(const struct kubelet *k);
 const char *kubelet_pod_resources(const struct kubelet *k);
 
 void kubelet_start(struct kubelet *k);
-/* Like a process that ends: connections are gone, kubelet.sock stays behind as a file that nobody
- * serves. */
+/* Like the end of a process: connections close, and kubelet.sock stays as a file without a
+ * listener. */
 void kubelet_stop(struct kubelet *k);
 /* The next n calls of Register are answered with an error. */
 void kubelet_refuse_registrations(struct kubelet *k, int n);
@@ -60,7 +60,7 @@ void kubelet_drop_stream(struct kubelet *k, const char *resource);
 int kubelet_registrations(struct kubelet *k, const char *resource);
 /* Devices of the last list; *healthy may be NULL. -1: none has come since the last registration. */
 int kubelet_devices(struct kubelet *k, const char *resource, int *healthy);
-/* Ids of the last list that are healthy and that nobody holds. */
+/* Ids of the last list that are healthy and not allocated. */
 void kubelet_free_ids(struct kubelet *k, const char *resource, struct kubelet_ids *out);
 
 /* A pod in the pod resources list; containers: names, NULL-terminated. */
@@ -77,7 +77,11 @@ int kubelet_allocate(struct kubelet *k, const char *resource, const struct kubel
                      struct kubelet_answer *out, struct error *err);
 int kubelet_pre_start(struct kubelet *k, const char *resource, const struct kubelet_ids *ids,
                       struct error *err);
-/* Admission of one container: preferred ids, Allocate, hold, PreStartContainer. */
+/* Admission of one container for one resource: preferred ids, Allocate, hold. */
+int kubelet_give(struct kubelet *k, const char *ns, const char *name, const char *container,
+                 const char *resource, size_t count, struct kubelet_ids *ids,
+                 struct kubelet_answer *out, struct error *err);
+/* The same, of a container that asks for nothing else and starts: then PreStartContainer. */
 int kubelet_admit(struct kubelet *k, const char *ns, const char *name, const char *container,
                   const char *resource, size_t count, struct kubelet_answer *out,
                   struct error *err);

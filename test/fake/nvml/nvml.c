@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A libnvidia-ml.so.1 for machines without a GPU: the functions that device-plugin/backend_nvml
- * asks for, under the names that the real library exports. It is driven by the file that
- * COSCHED_FAKE_NVML names, read again by nvmlInit_v2 and nvmlDeviceGetCount_v2 (so at the start of
- * every scan). Without the variable there are two cards like a Tesla T4, 16,160 MiB each.
+ * A libnvidia-ml.so.1 for machines without a GPU: the functions that
+ * device-plugin/cards/backend_nvml asks for, under the names that the real library exports. It is
+ * driven by the file that COSCHED_FAKE_NVML names, read again by nvmlInit_v2 and
+ * nvmlDeviceGetCount_v2 (so at the start of every scan). Without the variable there are two cards
+ * like a Tesla T4, 16,160 MiB each.
  *
  *   # a comment
  *   driver=535.104.05

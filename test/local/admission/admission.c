@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admission - the way of one object through admission. Webhooks are asked one after the other, each
- * sees what those before it made of the object; then those with reinvocationPolicy IfNeeded that an
- * object changed after are asked once more; then the validating ones.
+ * admission - runs one object through admission. Mutating webhooks are called in turn, each with
+ * the object as the previous ones left it; those with reinvocationPolicy IfNeeded are called again
+ * if the object changed after their call; then the validating ones are called.
  *
  *   admission_run ──► built-in ──► next ──► no webhook left ──► quota ──► done
  *                                  │  ▲

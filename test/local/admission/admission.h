@@ -7,10 +7,9 @@
  *   3. mutating webhooks over TLS, then validating ones         (admission_webhooks.c, _caller.c)
  *   4. ResourceQuota on object counts                           (admission_quota.c)
  *
- * Webhooks are asked by worker threads, so the loop goes on; validating ones too one after the
- * other, where a real server asks all at once. Left out: validating policies, and CEL: a webhook's
- * matchConditions count as true (it is asked more often, which a webhook has to bear anyway; a line
- * in the log says so once).
+ * Worker threads call the webhooks, so the loop is not blocked; validating ones are called in turn,
+ * where a real server calls all at once. Left out: validating policies, and CEL: a webhook's
+ * matchConditions count as true, so it is called more often (logged once).
  */
 #pragma once
 

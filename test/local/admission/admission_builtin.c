@@ -2,12 +2,11 @@
 /*
  * admission_builtin - what kube-apiserver does to objects by itself: NamespaceLifecycle,
  * ServiceAccount (that it exists; there are no tokens to mount) and Priority. What needs only the
- * pod (its account's name, tolerations for sick nodes) is among its defaults, kinds_pod.c. Applied
- * twice nothing changes the second time.
+ * pod (its account's name, tolerations for unhealthy nodes) is among its defaults, kinds_pod.c. All
+ * of it is idempotent.
  *
- * A service account that does not exist is refused, as the real server does, except "default": here
- * a pod may be created in the same breath as its namespace, where a real client would have to wait
- * for the controller.
+ * A missing service account is refused, as by the real server, except "default": here a pod may be
+ * created directly after its namespace, where a real client would have to wait for the controller.
  */
 #include "test/local/admission/admission_internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admission_internal - the rooms of admission, for admission*.c alone.
+ * admission_internal - shared by admission*.c only.
  */
 #pragma once
 
@@ -76,7 +76,7 @@ bool admission_hook_matches(const struct admission_hook *h, struct store *s,
                             const struct admission_request *r, const struct labels *object,
                             const struct labels *old);
 
-/* ---- admission_review.c: what is said [pure] ---- */
+/* ---- admission_review.c: requests and answers [pure] ---- */
 /* Appends the AdmissionReview. object_text NULL: none. */
 void admission_review_print(const struct admission_request *r, const char *uid,
                             const char *object_text, const char *old_text, struct strbuf *out);

@@ -2,9 +2,8 @@
 /*
  * admission_quota - ResourceQuota on object counts, and its status.
  *
- * Counts are kept by namespace and kind from the store's own changes, so a check is two look-ups
- * and is exact: it is made in the same breath as the object is stored. Names of spec.hard that are
- * understood:
+ * Counts by namespace and kind are maintained from the store's changes, so a check is two lookups.
+ * It is exact, since the object is stored in the same step. Supported names of spec.hard:
  *
  *   pods                     pods that are neither Succeeded nor Failed
  *   count/RESOURCE[.GROUP]   all objects of that kind (count/pods counts finished pods too)
@@ -159,7 +158,7 @@ static const char *hard_text(json *v)
     return s ? s : json_number_text(v);
 }
 
-/* Quotas come after names: one that is about to be generated stands in the refusal. */
+/* Checked after names, so that a refusal has the generated one. */
 static void print_name(const struct check *c, char out[300])
 {
     const char *own = jsonnode_str(jsonnode_path(c->object, "metadata", "name", NULL));

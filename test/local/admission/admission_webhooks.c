@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admission_webhooks - which webhooks are asked about a request: MutatingWebhookConfiguration
- * objects and then ValidatingWebhookConfigurations, read once after each change, in order of their
- * names and then of their entries.
+ * admission_webhooks - the webhooks that match a request: MutatingWebhookConfigurations, then
+ * ValidatingWebhookConfigurations, parsed once after each change, sorted by name and then in the
+ * order of their entries.
  *
- * matchPolicy means nothing here (each kind has one version). matchConditions are CEL, which is not
- * spoken here: they count as true.
+ * matchPolicy has no effect (each kind has one version). matchConditions are CEL, which is not
+ * supported: they count as true.
  */
 #include "test/local/admission/admission_internal.h"
 

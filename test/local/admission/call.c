@@ -228,7 +228,7 @@ void call_stream_begin(struct call *c, int status, const char *content_type,
     c->on_close = on_close;
     c->arg = arg;
     struct conn *conn = c->conn;
-    if (!conn) { /* gone already: it will be told from the loop, as always */
+    if (!conn) { /* gone already: on_close follows from the loop, as always */
         if (c->server)
             server_wake(c->server);
         return;

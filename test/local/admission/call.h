@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * call - one HTTP request under way in cosched-local: what was asked, and how it is answered. The
- * server owns it; whoever handles it answers exactly once, at once or later (a webhook may have to
- * be asked first), by call_reply, call_stream_* or call_drop. Loop thread only.
+ * call - one HTTP request under way in cosched-local, and its answer. The server owns it. The
+ * handler answers exactly once, immediately or later (a webhook may have to be called first), by
+ * call_reply, call_stream_* or call_drop. Loop thread only.
  *
- * A call whose peer has gone meanwhile stays valid until it is answered; the answer goes nowhere.
+ * A call whose peer has closed stays valid until it is answered; the answer is discarded.
  */
 #pragma once
 
@@ -45,9 +45,8 @@ void shared_bytes_unref(struct shared_bytes *b);
 
 /* A watch: chunked, open until ended by either side. on_close is called once when the peer is gone
  * or too slow (more than the server's bound of unsent bytes); the stream must not be used after it.
- * It is called later from the loop, never from inside call_stream_*. What is written up to
- * call_stream_begun was there before the peer asked: it may be more than that bound, and nobody is
- * slow for it. */
+ * It is called later from the loop, never from inside call_stream_*. The bound does not apply to
+ * what is written before call_stream_begun: the initial objects. */
 void call_stream_begin(struct call *c, int status, const char *content_type,
                        void (*on_close)(void *arg), void *arg);
 void call_stream_begun(struct call *c);

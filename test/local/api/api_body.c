@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_body - from the bytes of a request to a tree that holds what its kind's types hold of them.
+ * api_body - parses the body of a request into a tree with the fields of its kind's types.
  *
  *   api_body, api_patch_body   Content-Type: JSON, YAML or protobuf; bounds; the syntax
  *   api_check_kind             apiVersion and kind are those of the path
  *   api_decode                 types (typed.c); with fieldValidation=Strict what they do not know
  *                              is an error, otherwise a warning
  *
- * Bounds come first, on the text: how deep it nests, and how many members one object or list has.
- * Whoever looks for one member among the others (jsontree does, and so do merges) takes a time that
- * grows with the square of that number.
+ * The text is checked first for nesting depth and for the number of members of one object or list,
+ * since jsontree and merges search members linearly and so take quadratic time.
  */
 #include <string.h>
 #include <strings.h>

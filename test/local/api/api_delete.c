@@ -2,7 +2,7 @@
 /*
  * api_delete - delete and deletecollection.
  *
- * What becomes of an object (api_delete_object):
+ * What happens to an object (api_delete_object):
  *
  *   finalizers, or foregroundDeletion or orphan by propagation   deletionTimestamp is set; it goes
  *                                                                when an update takes the last
@@ -21,8 +21,8 @@
  *                                                                 DELETED (tried)
  *   anything else                                                 it goes
  *
- * Whoever depends on the object is the garbage collector's business (controllers.h), which knows
- * the finalizers foregroundDeletion and orphan.
+ * The garbage collector (controllers.h) handles dependents and the finalizers foregroundDeletion
+ * and orphan.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,7 @@ int api_delete_options(struct jsonnode *o, struct api_delete_options *d, struct 
         jsonnode_is_bool(orphan) ? jsonnode_bool(orphan, false) ? "true" : "false" : NULL, d, err);
 }
 
-/* A body takes the place of the query, as in the API server. The strings belong to the tree or the
- * call. */
+/* A body replaces the query, as in the API server. The strings belong to the tree or the call. */
 static int read_options(struct call *c, struct api_delete_options *d, struct jsontree **body,
                         struct error *err)
 {
@@ -229,7 +228,7 @@ static void set_propagation(struct jsontree *t, const struct kind *k,
         (void)jsonnode_remove(meta, "finalizers");
 }
 
-/* Stores the marked object; `shown` gets what a client is told of it. */
+/* Stores the marked object; `shown` gets the object of the reply. */
 static int keep(struct api *a, struct object *o, struct jsontree *t, bool dry, struct strbuf *shown,
                 struct error *err)
 {
@@ -279,7 +278,7 @@ int api_delete_object(struct api *a, struct object *o, const struct api_delete_o
         return -1;
     if (d->dry_run)
         return 0;
-    /* Someone who heard of the mark may have been faster. */
+    /* A listener may have deleted it when it saw deletionTimestamp. */
     return store_get(a->store, k, ns, name) ? store_delete(a->store, k, ns, name, 0, err) : 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_internal - what the files of api share. Nobody else includes it (tests of api do).
+ * api_internal - shared by the files of api and their tests only.
  */
 #pragma once
 
@@ -204,8 +204,8 @@ int api_delete_options(struct jsonnode *options, struct api_delete_options *out,
 /* 409 unless o is the object, and the version of it, that was meant. */
 int api_check_preconditions(const struct object *o, const struct api_delete_options *d,
                             struct error *err);
-/* o is a reference of the caller's. shown: the object as a client is told of it; nothing is added
- * when it is simply gone (a Status says so). */
+/* o is a reference of the caller's. shown: gets the object of the reply, or nothing if it was
+ * deleted at once (the reply is a Status). */
 int api_delete_object(struct api *a, struct object *o, const struct api_delete_options *d,
                       struct strbuf *shown, struct error *err);
 

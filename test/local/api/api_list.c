@@ -2,10 +2,10 @@
 /*
  * api_list - get and list.
  *
- * A list is of one version. The store only has the newest, but it remembers what its last changes
- * replaced, and a list at an older version (the later pages of a long list,
- * resourceVersionMatch=Exact) is the newest one with those changes taken back: api_collect. What
- * the store has forgotten is 410.
+ * A list has one version. The store has only the newest objects and a history of the objects that
+ * recent changes replaced. A list at an older version (the later pages of a long list,
+ * resourceVersionMatch=Exact) is the newest one with those changes undone: api_collect. A version
+ * older than the history gets 410.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static bool collect_one(void *arg, struct object *o)
     if (c->limit == 0 || c->found <= c->limit)
         vec_push(c->out, object_ref(o));
     else
-        return c->selection->all; /* how many are left out is only told of all */
+        return c->selection->all; /* remainingItemCount is set only without selectors */
     return true;
 }
 
@@ -156,8 +156,8 @@ static int json_of_token(const char *token, struct json_doc **doc, struct error 
 }
 
 /*
- * {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. A version of -1:
- * what is there now, for who was told that the version of the first page is forgotten.
+ * {"v":"meta.k8s.io/v1","rv":420,"start":"default/c1"}, in base64 without padding. Version -1
+ * continues with the current state, after a 410 for the version of the first page.
  */
 static int read_token(const char *token, const char *ns, struct listing *l, struct error *err)
 {
@@ -330,7 +330,7 @@ static void reply_page(struct api *a, struct call *c, const struct api_target *t
     call_reply(c, 200, "application/json", NULL, &body);
 }
 
-/* Who was in the middle of a list is told how to go on with what there is now. */
+/* The 410 has a token with which the client can continue the list from the current state. */
 static void reply_too_old(struct call *c, const struct listing *l)
 {
     struct error err = ERROR_INIT;

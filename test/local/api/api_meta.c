@@ -273,7 +273,7 @@ static int check_finalizers(struct jsonnode *root, struct jsonnode *old, struct 
     return 0;
 }
 
-/* What is being deleted has its times from the server; elsewhere nobody sets them. */
+/* Only the server sets the deletion fields, and only on an object that is being deleted. */
 static int check_immutable(struct jsonnode *meta, struct jsonnode *was, struct error *err)
 {
     const char *uid = jsonnode_get_str(meta, "uid");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_options - what a query asks for beside the path: numbers and truths as Go reads them, dryRun,
- * fieldManager, the options of lists and watches.
+ * api_options - query parameters: numbers and booleans as Go parses them, dryRun, fieldManager, the
+ * options of lists and watches.
  */
 #include <string.h>
 #include <strings.h>

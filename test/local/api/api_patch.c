@@ -75,7 +75,7 @@ int api_apply_patch(const struct call *c, struct jsontree *t, enum api_patch_typ
     }
     if (patch_json(t, patch, &why) == 0)
         return 0;
-    if (why.http_status == 422) /* which of the operations failed is not told */
+    if (why.http_status == 422) /* the message does not name the failed operation */
         return api_fail(err, 422, "the server rejected our request due to an error in our request");
     *err = why;
     return -1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api_pods - what only pods have: binding, eviction, and the streams of a kubelet that there is
- * none of.
+ * api_pods - subresources of pods: binding, eviction, and log and exec, which need a kubelet and
+ * are refused.
  *
- * A binding is the one write that must be exactly like the real one, because the scheduler's safety
- * stands on it: node, annotations, labels and PodScheduled=True appear in one version, and a pod
- * that is bound, deleting or gated, or is not the pod that was meant (uid, resourceVersion), is
- * refused. A node that does not exist is accepted.
+ * A binding must behave exactly as in Kubernetes, because the scheduler's safety depends on it:
+ * node, annotations, labels and PodScheduled=True appear in one version, and a pod that is bound,
+ * terminating or gated, or has another uid or resourceVersion than given, is refused. A node that
+ * does not exist is accepted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +242,7 @@ static bool spend(struct api *a, struct call *c, struct object *budget, struct o
         str_eq(jsonnode_str(jsonnode_path(root, "spec", "unhealthyPodEvictionPolicy", NULL)),
                "AlwaysAllow");
     if (!is_ready(pod_root) && (always || (healthy >= needed && needed > 0)))
-        return true; /* it counts for nobody */
+        return true; /* no budget counts it */
     if (number_at(root, "status", "observedGeneration") <
         number_at(root, "metadata", "generation")) {
         (void)str_format(why, sizeof why,
@@ -302,7 +302,7 @@ static int evict(struct api *a, struct object *pod, struct api_delete_options *d
     return rc;
 }
 
-/* Pods that have not begun or have ended, or are on their way out, are nobody's budget. */
+/* No budget counts pods that are pending, finished or being deleted. */
 static bool ignores_budgets(struct jsonnode *pod)
 {
     const char *phase = jsonnode_str(jsonnode_path(pod, "status", "phase", NULL));

@@ -3,9 +3,9 @@
  * api_status - Status objects, as the API server forms them.
  *
  * The sentence carries it all: `pods "x" not found`, `Pod "x" is invalid: spec.containers: Required
- * value`, `Operation cannot be fulfilled on pods "x": ...`. Who made the error wrote the whole
- * sentence, and the machine-readable part (reason, details, causes) is read from it here, so that
- * the two cannot disagree and an error needs no more room than a line.
+ * value`, `Operation cannot be fulfilled on pods "x": ...`. Errors carry the whole sentence; the
+ * machine-readable part (reason, details, causes) is parsed from it here, so the two cannot
+ * disagree and struct error suffices.
  */
 #include "test/local/api/api.h"
 

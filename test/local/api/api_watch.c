@@ -11,8 +11,8 @@
  *                   ▼
  *                 end: timeoutSeconds, api_close_watches; or gone: on_close
  *
- * A change reaches a watch with selectors as what it means there: an object that begins to match is
- * ADDED, one that ceases to is DELETED (its state of before, with the version of the change).
+ * For a watch with selectors an object that begins to match is ADDED, and one that ceases to match
+ * is DELETED (its old state, with the version of the change).
  *
  * A line is encoded once per change and form, and shared by all watches that send it: with four
  * watchers and plain JSON an event costs one copy of its text. The store calls one listener per
@@ -66,12 +66,13 @@ struct api_watches {
 
 /* ---- lines ---- */
 
-/* The lines of one change, made when somebody wants them. Tables without their columns can be
- * shared, those with them not. */
+/* The lines of one change, printed when the first watch needs them. Table rows are shared between
+ * watches, except the first of each watch, which has the column definitions. */
 struct lines {
     const struct store_event *event;
     struct shared_bytes *made[LINE_TYPES][API_PARTIAL + 1];
-    struct object *left; /* the state of before with the new version: for who sees it leave */
+    struct object
+        *left; /* the old state with the new version: for a selector that it no longer matches */
 };
 
 static void print_line(struct api *a, enum line_type type, enum api_form form, bool first,
@@ -337,7 +338,7 @@ static int read_options(const struct call *c, struct watch *w, struct options *o
     return 0;
 }
 
-/* ERROR under status 200: the client has the stream already when it is told. */
+/* ERROR under status 200: the stream has already begun. */
 static void reply_error_event(struct call *c, const struct strbuf *status)
 {
     struct strbuf text;

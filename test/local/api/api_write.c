@@ -7,11 +7,11 @@
  *                  │                                       store, reply ◄── finish ◄┘
  *                  └── the object changed meanwhile, and the client named no version ┘ (API_TRIES)
  *
- * Between admit and on_admitted webhooks may be asked, so the rest of the world goes on: what was
- * read before is checked by its version when it is stored.
+ * Between admit and on_admitted webhooks may be called, and other requests are served: when the
+ * object is stored, its version is compared with the one that was read.
  *
  * A webhook sees a new object as in a real cluster: without uid, creation time and generated name,
- * which are the server's last words.
+ * which the server sets last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -292,7 +292,7 @@ static void finish_new(struct api_request *r, const char *headers)
     if (validate(r->target.kind, NULL, jsontree_root(r->tree), NULL, &err) < 0 ||
         store_new_object(r, &o, &err) < 0) {
         if (err.code == ERROR_CONFLICT && r->creates && ++r->tries < API_TRIES)
-            start(r); /* somebody made it while a webhook thought: then this is a change */
+            start(r); /* it was created while a webhook was called: then this is an update */
         else
             fail(r, &err);
     } else if (r->dry_run) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * controllers - see controllers.h. The store's changes go into the index of owners and mark objects
- * dirty; a timer brings what is due to what it should be, a bounded number in each round.
+ * controllers - see controllers.h. The store's changes update the index of owners and mark objects
+ * dirty; a timer syncs those that are due, a bounded number in each round.
  *
  *   changed ──► controllers_add ──► queue, by time ──► work: sync ──► done
  *                                      ▲                   │
@@ -167,7 +167,7 @@ static void work(void *arg)
     arm(c);
 }
 
-/* Those who were refused in this namespace may be luckier now. */
+/* Controllers that were refused in this namespace try again. */
 static void wake_refused(struct controllers *c, const char *ns)
 {
     const char *key;

@@ -3,8 +3,7 @@
  * controllers - just enough of kube-controller-manager (and of the training operator) for the
  * documents' manifests: Job, ReplicaSet, Deployment, TFJob, namespaces (default service account,
  * cascade), owner garbage collection, pods on vanished and on hollow nodes, PodDisruptionBudget
- * status. Level-triggered: a change marks the object dirty, the loop's next round brings it to what
- * it should be.
+ * status. Level-triggered: a change marks the object dirty, and the loop's next round syncs it.
  */
 #pragma once
 

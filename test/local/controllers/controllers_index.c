@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * controllers_index - who owns what, by uid: kept up to date from the store's changes, so that no
- * controller ever looks through all pods. An object without ownerReferences costs one search for
- * that word and nothing else: a hundred thousand pods that were loaded directly stay out of it.
+ * controllers_index - owners and dependents by uid, maintained from the store's changes, so that no
+ * controller scans all pods. An object without ownerReferences costs one text search: a hundred
+ * thousand pods that were loaded directly are not indexed.
  */
 #include "test/local/controllers/controllers_internal.h"
 

@@ -20,7 +20,7 @@
 #define CONTROLLERS_COST "controller.kubernetes.io/pod-deletion-cost"
 #define CONTROLLERS_INDEX "batch.kubernetes.io/job-completion-index"
 
-/* ---- controllers_index.c: who owns what ---- */
+/* ---- controllers_index.c: owners and dependents ---- */
 struct controllers_owner { /* by uid, whether it exists or not */
     char *uid;
     struct controllers_edge *first;
@@ -64,11 +64,11 @@ void controllers_index_deinit(struct controllers_index *x);
 struct controllers_child *controllers_index_put(struct controllers_index *x,
                                                 const struct object *o);
 void controllers_index_remove(struct controllers_index *x, const char *uid);
-/* NULL: nobody names it. */
+/* NULL: no object refers to it. */
 struct controllers_owner *controllers_index_owner(const struct controllers_index *x,
                                                   const char *uid);
 struct controllers_owner *controllers_index_need(struct controllers_index *x, const char *uid);
-/* Forgets an owner that nobody names and nothing is remembered of. */
+/* Removes an owner without dependents and without state. */
 void controllers_index_release(struct controllers_index *x, struct controllers_owner *o);
 
 /* ---- controllers.c: the queue ---- */
@@ -184,7 +184,7 @@ int namespace_sync(struct controllers *c, const struct controllers_work *w, int6
 int namespace_bootstrap(struct controllers *c, struct error *err);
 int gc_sync(struct controllers *c, const struct controllers_work *w, int64_t *again_ms,
             struct error *err);
-/* Looks at one change: who has to be collected because of it. */
+/* Finds what a change makes garbage. */
 void gc_changed(struct controllers *c, const struct store_event *e,
                 const struct controllers_child *child);
 int podgc_sync(struct controllers *c, const struct controllers_work *w, int64_t *again_ms,

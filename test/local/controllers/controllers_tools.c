@@ -435,7 +435,7 @@ int controllers_create_pod(struct controllers *c, struct object *o, const char *
         .name = jsonnode_get_str(jsonnode_get(jsontree_root(take_pod), "metadata"), "name"),
         .user = user};
     admission_run(c->admission, &r, take_pod, admitted, p);
-    /* Is it still on its way? Then it may not touch this frame any more. */
+    /* If it is still under way, it may not use this stack frame any more. */
     for (struct controllers_pending *i = c->pending; i; i = i->next)
         if (i == p) {
             p->inside = false;

@@ -10,10 +10,10 @@
  *        ──► complete, or paused: forget sets beyond revisionHistoryLimit
  *        ──► status                                                        (deployment_status.c)
  *
- * Each step changes at most some numbers of pods; the sets' statuses bring it back here until there
- * is nothing left to do. That may be in the middle of a rollout: new pods that get no place keep as
- * many old ones alive, and there are up to replicas + maxSurge of both (test/integration/
- * suite_rollout.py has the numbers, which are the real controller's).
+ * Each step scales some sets; changes of their status trigger the next step, until none is left. A
+ * rollout may stop halfway: new pods that do not fit keep as many old ones alive, and there are up
+ * to replicas + maxSurge of both (test/integration/suite_rollout.py has the real controller's
+ * numbers).
  */
 #include "test/local/controllers/deployment.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * deployment - one Deployment while it is looked at. For deployment*.c alone.
+ * deployment - the state of one sync of a Deployment. For deployment*.c only.
  */
 #pragma once
 

@@ -2,14 +2,13 @@
 /*
  * deployment_scale - spec.replicas has another value than before, or the Deployment is paused.
  *
- * A rollout that is under way has pods of several templates. Were the difference taken from or
- * given to one of the sets alone, scaling would hurry the rollout, or undo it; and one that stands
- * still, because its new pods get no place, would be left with more than replicas + maxSurge pods
- * for ever. So all sets with pods share it in proportion, and afterwards have replicas + maxSurge
- * in all.
+ * During a rollout there are pods of several templates. If one set alone took the difference,
+ * scaling would advance or revert the rollout; and a rollout that is stuck, because its new pods do
+ * not fit, would keep more than replicas + maxSurge pods. So all sets with pods share the
+ * difference in proportion, and together have replicas + maxSurge afterwards.
  *
- * What was before is written in the sets themselves: desired-replicas says of which spec.replicas a
- * set knows (one that differs makes scaling due), max-replicas what the whole could be then.
+ * The sets' annotations have the previous state: desired-replicas is the spec.replicas that the set
+ * was scaled for (if it differs, scaling is due), max-replicas the limit for all sets at that time.
  *
  *   old 4, new 3 of 5 + 2;  replicas: 8, so 8 + 2 = 10 in all:
  *       old 4 * 10/7 = 5.7, so 6;  new 3 * 10/7 = 4.3, so 4

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * deployment_sets - the ReplicaSets of a Deployment. A set belongs to a template if the two are
- * equal but for the label pod-template-hash. The hash is only a name: it is ours (the real one is
- * made from Go's memory of the template, which nobody can repeat).
+ * equal but for the label pod-template-hash. The hash is only a name and our own; the real one
+ * hashes Go's in-memory form of the template.
  */
 #include "test/local/controllers/deployment.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * deployment_status - what `kubectl rollout status` and `kubectl wait` look at.
+ * deployment_status - the status that `kubectl rollout status` and `kubectl wait` read.
  */
 #include "test/local/controllers/deployment.h"
 
@@ -156,7 +156,7 @@ static const struct jsonnode *failure_of(const struct deployment_set *s)
              : NULL;
 }
 
-/* What keeps a set from making pods stands in the Deployment too; the current set's goes first. */
+/* The Deployment repeats why a set cannot create pods; the current set's reason goes first. */
 static void set_failure(const struct deployment *d, struct jsontree *t, struct jsonnode *list)
 {
     const struct jsonnode *failure = failure_of(d->current);

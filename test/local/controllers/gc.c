@@ -49,7 +49,7 @@ static bool owner_waits(const struct object *o)
 static enum owner_state state_of(const struct controllers *c, const struct controllers_edge *e)
 {
     if (!e->kind)
-        return UNKNOWN; /* a kind that is not stored here: nobody can say */
+        return UNKNOWN; /* a kind that is not stored here: unknown */
     const struct object *o = store_get(c->store, e->kind, e->child->ns, e->name);
     if (!o || !str_eq(o->uid, e->owner->uid))
         return ABSENT;
@@ -69,7 +69,7 @@ void gc_changed(struct controllers *c, const struct store_event *e,
     if (e->change == STORE_DELETED) {
         for (const struct controllers_edge *i = owner ? owner->first : NULL; i; i = i->next)
             look_at(c, i->child);
-        /* Does an owner wait for this one? */
+        /* Whether an owner waits for its deletion. */
         for (size_t i = 0; child && i < child->edges_len; i++) {
             const struct controllers_edge *edge = &child->edges[i];
             if (edge->kind && state_of(c, edge) == WAITING)

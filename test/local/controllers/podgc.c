@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * podgc - pods that nobody else would take away:
+ * podgc - deletes pods that no other controller would:
  *
  *   its node is gone (for QUARANTINE_MS: nodes may come back)   deleted at once
  *   terminating on a hollow node (CONTROLLERS_HOLLOW)           deleted after its grace period
  *   held by a Job's finalizer, and the Job is gone              the finalizer goes
  *
- * The real one leaves 40 s for a node to come back; a local cluster is looked at by someone who
- * waits.
+ * The real one waits 40 s for a node to come back; here a user is waiting.
  */
 #include "test/local/controllers/controllers_internal.h"
 

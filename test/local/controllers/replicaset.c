@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * replicaset - as many pods as spec.replicas says. Too many: those go first that are worth least
- * (controllers_pods_rank). A create that is refused (a quota) is tried again later and stands in
- * the condition ReplicaFailure meanwhile.
+ * replicaset - keeps spec.replicas pods. Surplus pods are deleted in the order of
+ * controllers_pods_rank. A create that is refused (by a quota) is retried and reported in the
+ * condition ReplicaFailure.
  *
  * Left out: adopting pods that match the selector and have no owner.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * faults - see faults.h. The requests' side: rules, and what becomes of a request.
+ * faults - see faults.h. The requests' side: rules, and how a request is treated.
  *
  * THE LANGUAGE. A fault is a JSON object; "fault" names it. POST it to /cosched/faults, or write it
  * behind a time in a script. GET lists the rules that are active and how often each fault was done;
@@ -26,10 +26,10 @@
  *   {"fault":"reset-connections"}                     every connection is reset
  *   {"fault":"hold-connections","ms":500}             new connections wait so long
  *   {"fault":"restart","ms":500}                      the API server is away so long, state is kept
- *   {"fault":"compact"}                               the past is forgotten: who resumes gets 410
+ *   {"fault":"compact"}                               the history is dropped: resuming gets 410
  *   {"fault":"partition-node","node":"n1","bad":true}      the node is cut off (false: healed)
  *   {"fault":"restart-kubelet","node":"n1"}
- *   {"fault":"card","node":"n1","card":0,"bad":true}       the card falls ill (false: recovers)
+ *   {"fault":"card","node":"n1","card":0,"bad":true}       the card is unhealthy (false: healthy)
  *   {"fault":"recreate-pods","namespace":"x","selector":"app=y","count":5}
  *                                                     deleted at once and made again, unbound
  *
@@ -162,7 +162,7 @@ static bool matches(const struct fault *r, const struct call *c)
            (r->watch < 0 || (r->watch != 0) == is_watch(c));
 }
 
-/* Does the rule strike this request? */
+/* Whether the rule applies to this request. */
 static bool strikes(struct fault *r, const struct call *c)
 {
     if (!matches(r, c))

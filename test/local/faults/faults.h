@@ -26,7 +26,7 @@ struct faults_node {
     enum faults_node_kind kind;
     const char *node;
     int card;
-    bool bad; /* cut, sick; false: healed */
+    bool bad; /* cut off, unhealthy; false: healed */
 };
 
 /* What is behind the faults. Only loop is required; a fault whose means are NULL is refused. */
@@ -55,7 +55,7 @@ void faults_set_server(struct faults *f, struct server *server);
  * handle, now or later, or meets its fault. */
 void faults_handle(struct faults *f, struct call *c);
 
-/* One fault; *id is its rule's number, or 0 for what was done on the spot. */
+/* One fault; *id is its rule's number, or 0 for an immediate fault. */
 int faults_add(struct faults *f, json *fault, int64_t *id, struct error *err);
 /* A script: lines of a time since now and a fault, `1m30s {"fault":"restart","ms":500}`; '#' begins
  * a comment. Refused as a whole when one line is wrong. */

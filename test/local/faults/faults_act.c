@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * faults_act - faults that are done on the spot, and the script that does them at their times.
+ * faults_act - immediate faults, and the script that triggers them at given times.
  *
  * A restart: the listening socket is closed (connecting is refused, as with a process that is not
  * there), every connection is reset, watches end; after `ms` the socket is opened again on the same

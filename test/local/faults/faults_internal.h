@@ -13,7 +13,7 @@ enum faults_kind {
     FAULT_DROP,
     FAULT_LOSE_REPLY,
     FAULT_REPLY,
-    /* done on the spot */
+    /* immediate */
     FAULT_CUT_WATCHES,
     FAULT_RESET,
     FAULT_HOLD,
@@ -34,7 +34,7 @@ struct fault {
     /* which requests */
     char *method, *path, *agent;
     int watch;                               /* -1: either */
-    int64_t every, count, percent, until_ms; /* until_ms 0: for ever */
+    int64_t every, count, percent, until_ms; /* until_ms 0: forever */
     /* what */
     int64_t ms, code, retry_after_s, card;
     char *reason, *message, *node, *ns, *selector;
@@ -66,7 +66,7 @@ struct faults {
     int64_t counts[FAULT_KINDS];
     struct faults_held *held;
     struct loop_timer reopen, accept, script_timer;
-    struct fault *later; /* would cut off the reply to whoever asks for it */
+    struct fault *later; /* would cut off the reply to this very request */
     struct loop_timer later_timer;
     struct VEC(struct faults_line) script; /* in order of time; the first script_at are done */
     size_t script_at;
@@ -77,5 +77,5 @@ extern const char *const faults_names[FAULT_KINDS];
 
 int fault_parse(struct fault **out, json *j, struct error *err);
 void fault_free(struct fault *f);
-/* Faults that are done on the spot (from FAULT_CUT_WATCHES on). */
+/* Immediate faults (from FAULT_CUT_WATCHES on). */
 int faults_act(struct faults *f, const struct fault *fault, struct error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * faults_parse - a fault out of JSON. A member that the fault does not know is an error that names
- * it: a rule with a misspelt "match" would strike everything.
+ * it: a rule with a misspelt "match" would apply to every request.
  */
 #include <stdlib.h>
 

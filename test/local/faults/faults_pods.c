@@ -22,8 +22,8 @@ static bool collect(void *arg, struct object *o)
     return s->left > 0;
 }
 
-/* A pod that a finalizer holds cannot be made again yet: it is deleted only, and whoever holds it
- * (a Job) makes another. */
+/* A pod with a finalizer cannot be created again yet: it is only deleted, and its controller (a
+ * Job) creates another. */
 static bool is_held(const struct faults_pods *p, const struct object *o)
 {
     const struct object *now = store_get(p->store, &kind_pods, o->ns, o->name);

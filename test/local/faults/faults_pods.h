@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * faults_pods - pods that vanish and come back under the same name, as when a controller is faster
- * than everyone who watches.
+ * faults_pods - deletes pods and creates them again under the same name, as a controller does that
+ * is faster than the watchers.
  */
 #pragma once
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * discovery - what a client asks before it asks for anything: versions, groups, the kinds of each.
- * All of it is printed from the table of kinds.
+ * discovery - the versions, groups and kinds that a client reads first, printed from the table of
+ * kinds.
  *
- * Two forms of the same: one document per group and version, which every client knows and Debian
- * 12's kubectl asks for one after the other; and all in one (APIGroupDiscoveryList), which newer
- * ones prefer and name in their Accept header.
+ * There are two forms: one document per group and version, which Debian 12's kubectl reads one by
+ * one; and all in one (APIGroupDiscoveryList), which newer clients request in their Accept header.
  *
  * OpenAPI is in discovery_openapi.c.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * discovery - /api, /apis, /version, /openapi, /healthz, /livez, /readyz: what kubectl asks before
- * it asks for anything.
+ * discovery - /api, /apis, /version, /openapi, /healthz, /livez, /readyz: what kubectl reads
+ * first.
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * discovery_openapi - OpenAPI, kept to what makes kubectl accept manifests and send them with
+ * discovery_openapi - as much of OpenAPI as kubectl needs to apply manifests and for
  * --dry-run=server.
  *
- * For each kind that can be patched: its path with PATCH, the kind's name, and the parameters
- * `dryRun` and `fieldValidation`. By these a kubectl learns that the server knows a trial from a
- * change, and that it validates. Kubectls up to 1.26 look into v2, which they ask for as protobuf
- * only (gnostic's openapi.v2.Document); newer ones look into v3, one document per group and
- * version. There are no schemas: an old kubectl finds nothing to check a manifest against and
- * leaves it to the server, `kubectl explain` says that it has none.
+ * Each kind that can be patched has its path with PATCH, the kind's name, and the parameters
+ * `dryRun` and `fieldValidation`, which tell kubectl that the server supports dry runs and
+ * validates. Both versions are needed, since the README promises kubectl from 1.20 and
+ * suite_kubectl.py is run with old and new ones: up to 1.26 kubectl reads v2, as protobuf only
+ * (gnostic's openapi.v2.Document), later v3, one document per group and version. There are no
+ * schemas: kubectl leaves the checks to the server, and `kubectl explain` has nothing to show.
  */
 #include "lib/base/json.h"
 #include "test/local/kinds/discovery_internal.h"

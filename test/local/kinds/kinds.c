@@ -6,9 +6,8 @@
  * (defaults and rules) and kinds_print*.c (cells of tables).
  *
  * The order is the order of discovery, which kubectl takes as preference: `kubectl get events`
- * means the core group's. A search walks the list; the kinds that a busy cluster asks for most come
- * first in their group, and forty comparisons of a first letter cost less than parsing the request
- * did.
+ * means the core group's. Searches are linear, with the most frequent kinds first in their group:
+ * forty comparisons cost less than parsing the request.
  */
 #include "test/local/kinds/kinds.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds_amount - amounts of resources as Kubernetes writes them back. It keeps the family of the
- * suffix that was given (Ki.., k.., e3) and makes the number as short as that family allows; what
- * is finer than a thousandth is rounded up.
+ * kinds_amount - amounts of resources in Kubernetes' canonical form. It keeps the family of the
+ * given suffix (Ki.., k.., e3) and the shortest number in that family; amounts finer than a
+ * thousandth are rounded up.
  */
 #include "test/local/kinds/kinds_amount.h"
 

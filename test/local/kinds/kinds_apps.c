@@ -78,14 +78,11 @@ const struct kind kind_controller_revisions = {
     .validate = kinds_plain_validate,
 };
 
-static const struct kind_column job_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("Status", "string", "the job's state in one word", kinds_print_job_status),
-    COLUMN_FN("Completions", "string", "pods that succeeded, of those needed",
-              kinds_print_job_completions),
-    COLUMN_FN("Duration", "string", "from its start to its end or now", kinds_print_job_duration),
-    COLUMN_AGE,
-    COLUMN_END};
+static const struct kind_column job_columns[] = {COLUMN_NAME,
+                                                 COLUMN_FN("Completions", "string",
+                                                           "pods that succeeded, of those needed",
+                                                           kinds_print_job_completions),
+                                                 COLUMN_AGE, COLUMN_END};
 const struct kind kind_jobs = {
     KIND_IN("batch", "v1", "Job", "jobs", "job"),
     .orphans = true,

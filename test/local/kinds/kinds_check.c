@@ -51,7 +51,7 @@ int kinds_check_done(struct kinds_check *c, struct jsonnode *object, struct erro
 
 void kinds_check_add(struct kinds_check *c, const char *fmt, ...)
 {
-    /* Beyond what an error can hold nobody reads it. */
+    /* More does not fit into struct error. */
     if (c->count++ > 0 && c->text.len < ERROR_TEXT_SIZE)
         strbuf_adds(&c->text, ", ");
     if (c->text.len >= ERROR_TEXT_SIZE)

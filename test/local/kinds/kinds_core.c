@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * kinds_core - rows of the core group, v1. Names, short names, verbs and selectable fields are
- * those of Kubernetes 1.36; so are the columns of what people look at here, the others have fewer.
+ * those of Kubernetes 1.36. So are the columns that kinds_print.c covers; other kinds have fewer.
  */
 #include "test/local/kinds/kinds_row.h"
 
@@ -23,8 +23,7 @@ static const struct kind_column pod_columns[] = {
     COLUMN_WIDE_PATH("IP", "string", "status.podIP"),
     COLUMN_WIDE_PATH("Node", "string", "spec.nodeName"),
     COLUMN_WIDE_PATH("Nominated Node", "string", "status.nominatedNodeName"),
-    COLUMN_WIDE_FN("Readiness Gates", "string", "gates whose condition is true, of all",
-                   kinds_print_pod_gates),
+    COLUMN_WIDE_PATH("Readiness Gates", "string", "spec.readinessGates"),
     COLUMN_END};
 static const struct kind_sub pod_subs[] = {{"binding", NULL, NULL, "Binding", verbs_create},
                                            {"ephemeralcontainers", NULL, NULL, "Pod", verbs_change},
@@ -99,7 +98,7 @@ static const struct kind_column event_columns[] = {
     COLUMN_TEXT("Type", "type"),
     COLUMN_TEXT("Reason", "reason"),
     COLUMN_FN("Object", "string", "what it is about", kinds_print_event_object),
-    COLUMN_FN("Message", "string", "message", kinds_print_event_message),
+    COLUMN_TEXT("Message", "message"),
     COLUMN_END};
 const struct kind kind_events = {
     KIND_CORE("Event", "events", "event"),
@@ -114,14 +113,12 @@ const struct kind kind_events = {
     .fill_defaults = kinds_plain_event_defaults,
     .validate = kinds_plain_event_validate,
 };
-/* The same columns for events.k8s.io: there the object is called `regarding`, the message
- * `note`. */
+/* As kube-scheduler writes them. */
 const struct kind kind_events_new = {
     KIND_IN("events.k8s.io", "v1", "Event", "events", "event"),
     .put_creates = true,
     .short_names = WORDS("ev"),
     .namespaced = true,
-    .columns = event_columns,
     .fields = WORDS("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
                     "regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath",
                     "reason", "reportingController", "type"),
@@ -222,10 +219,7 @@ const struct kind kind_persistent_volume_claims = {
 };
 
 static const struct kind_column quota_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("Request", "string", "used and hard, of what is requested",
-              kinds_print_quota_requests),
-    COLUMN_FN("Limit", "string", "used and hard, of limits", kinds_print_quota_limits), COLUMN_AGE,
+    COLUMN_NAME, COLUMN_FN("Request", "string", "used and hard", kinds_print_quota), COLUMN_AGE,
     COLUMN_END};
 const struct kind kind_resource_quotas = {
     KIND_CORE("ResourceQuota", "resourcequotas", "resourcequota"),

@@ -5,10 +5,6 @@
  */
 #include "test/local/kinds/kinds_row.h"
 
-static const struct kind_column tfjob_columns[] = {
-    COLUMN_NAME,
-    COLUMN_FN("State", "string", "type of the newest condition", kinds_print_tfjob_state),
-    COLUMN_AGE, COLUMN_END};
 const struct kind kind_tfjobs = {
     KIND_IN("kubeflow.org", "v1", "TFJob", "tfjobs", "tfjob"),
     .update_needs_version = true,
@@ -16,7 +12,6 @@ const struct kind kind_tfjobs = {
     .has_status = true,
     .has_generation = true,
     .custom = true,
-    .columns = tfjob_columns,
     .validate = kinds_plain_validate,
 };
 

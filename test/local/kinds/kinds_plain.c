@@ -496,7 +496,7 @@ int kinds_plain_pdb_validate(struct jsonnode *object, struct error *err)
 void kinds_plain_priority_class_defaults(struct jsontree *t, struct jsonnode *object)
 {
     kinds_fill_str(t, object, "preemptionPolicy", "PreemptLowerPriority");
-    /* Required of everyone who writes one, and 0 when it was not written. */
+    /* Required, and 0 if absent. */
     kinds_fill_int(t, object, "value", 0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * kinds_pod - what pods have beyond a PodSpec: defaults that templates do not get, what the real
- * server's admission plugins always add (tolerations for sick nodes, the service account's name),
- * their first status, and the rule that a pod's spec is frozen but for a few fields.
+ * server's admission plugins always add (tolerations for unhealthy nodes, the service account's
+ * name), their first status, and the rule that a pod's spec is frozen but for a few fields.
  *
  * Left out: the volume with the service account's token. Nothing here would mount it.
  */
@@ -116,7 +116,7 @@ void kinds_pod_defaults(struct jsontree *t, struct jsonnode *object)
         account = jsonnode_get_str(spec, "serviceAccount");
     kinds_fill_str(t, spec, "serviceAccountName", account && *account ? account : "default");
     kinds_fill_str(t, spec, "serviceAccount", jsonnode_get_str(spec, "serviceAccountName"));
-    /* With a priority class this is the class's to say. */
+    /* A priority class sets it. */
     const char *class = jsonnode_get_str(spec, "priorityClassName");
     if (!class || !*class)
         kinds_fill_str(t, spec, "preemptionPolicy", "PreemptLowerPriority");

@@ -23,12 +23,9 @@ typedef void kinds_print_fn(json *object, int64_t now_ns, struct json_writer *w)
 
 kinds_print_fn kinds_print_age;
 /* Pods: kinds_print_pod.c */
-kinds_print_fn kinds_print_pod_ready, kinds_print_pod_status, kinds_print_pod_restarts,
-    kinds_print_pod_gates;
+kinds_print_fn kinds_print_pod_ready, kinds_print_pod_status, kinds_print_pod_restarts;
 /* The others: kinds_print.c */
 kinds_print_fn kinds_print_node_status, kinds_print_node_roles, kinds_print_node_internal_ip,
     kinds_print_node_external_ip;
-kinds_print_fn kinds_print_event_last, kinds_print_event_object, kinds_print_event_message;
-kinds_print_fn kinds_print_ready_of_replicas, kinds_print_job_status, kinds_print_job_completions,
-    kinds_print_job_duration, kinds_print_tfjob_state;
-kinds_print_fn kinds_print_quota_requests, kinds_print_quota_limits;
+kinds_print_fn kinds_print_event_last, kinds_print_event_object;
+kinds_print_fn kinds_print_ready_of_replicas, kinds_print_job_completions, kinds_print_quota;

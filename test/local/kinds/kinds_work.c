@@ -3,8 +3,8 @@
  * kinds_work - what makes pods from a template: Deployment, ReplicaSet, StatefulSet, DaemonSet,
  * ReplicationController, Job, CronJob.
  *
- * A Job selects its pods by its own uid: the server writes selector and labels, so two jobs of one
- * name, one after the other, never mistake each other's pods.
+ * The server makes a Job select its pods by its uid (selector and labels), so a Job never takes
+ * over the pods of an earlier one of the same name.
  */
 #include "test/local/kinds/kinds_check.h"
 #include "test/local/kinds/kinds_fill.h"

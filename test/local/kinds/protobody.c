@@ -5,15 +5,13 @@
  *   "k8s\0" then Unknown{ 1 typeMeta{ 1 apiVersion, 2 kind }, 2 raw } with the object's message in
  *   raw
  *
- * A message is read twice: scan() checks each of its fields and notes where those that the table
- * knows begin and end; then the table is gone through in its order, and each field is read where it
- * lies. Go writes fields in the order of their numbers, so the second reading is one pass as well;
- * whoever mixes them only makes us read a stretch more than once.
+ * A message is read twice: scan() checks all its fields and records the positions of those in the
+ * table; then the fields are read in the table's order. Go writes fields in the order of their
+ * numbers, so the second reading is one pass too; another order only rereads some bytes.
  *
- * What is read is never trusted: every length is checked against what is left, the nesting is that
- * of the tables (which have no circle), and the JSON has a bound. Of a field that comes twice the
- * last counts, and of a message the parts are merged: laid one behind the other they are the merged
- * message.
+ * The input is not trusted: every length is checked against the rest, the nesting is that of the
+ * tables (which have no cycle), and the JSON has a bound. Of a repeated scalar the last counts; the
+ * parts of a repeated message are merged by concatenation.
  */
 #include "test/local/kinds/protobody.h"
 

@@ -2,9 +2,9 @@
 /*
  * protobody - a Kubernetes object in its protobuf form, as JSON text. Pure.
  *
- * Newer kubectls send what they make themselves (`kubectl create ns`, `kubectl drain`) as
- * application/vnd.kubernetes.protobuf; all of cosched-local speaks JSON. So such a body is
- * translated once, at the door, and from there on nobody knows the difference.
+ * Newer kubectls send objects that they build themselves (`kubectl create ns`, `kubectl drain`) as
+ * application/vnd.kubernetes.protobuf. Such a body is translated once, on receipt; the rest of
+ * cosched-local handles JSON only.
  */
 #pragma once
 

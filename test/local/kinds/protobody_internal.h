@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * protobody_internal - what protobody and its tables share; typed.c checks JSON against the same
- * tables. Nobody else includes it (tests do).
+ * tables. Only these files and tests include it.
  *
  * A message is a list of fields in the order in which they are written, closed by END. A field has
  * its number, its name in JSON, and the way its value is written. The numbers and names are those

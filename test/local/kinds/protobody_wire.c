@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * protobody_wire - a length is compared with what is left before anything moves; nothing here nests
- * or allocates.
+ * protobody_wire - every length is checked against the rest of the message first; nothing here
+ * recurses or allocates.
  */
 #include "test/local/kinds/protobody_wire.h"
 

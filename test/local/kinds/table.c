@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table - lists as kubectl wants to print them. The server makes the cells, so that kubectl needs
- * to know no kind; a row carries the object's metadata beside them, for names, labels (-L) and
- * sorting.
- *
- * The metadata is cut out of the object's text, not written anew: a table of 10,000 pods costs one
- * parse per pod and one copy of what is asked for.
+ * table - the cells of `kubectl get`, which the server prints; a row has the object's metadata too,
+ * for names, labels (-L) and --sort-by. kinds_print.c says which columns there are.
  */
 #include "test/local/kinds/table.h"
 
 #include "lib/base/json.h"
 #include "test/local/kinds/kinds_row.h"
 
-/* Of kinds that nobody looks at here. */
+/* Of kinds that no page or test lists. */
 static const struct kind_column plain_columns[] = {COLUMN_NAME, COLUMN_AGE, COLUMN_END};
 
 static const struct kind_column *columns_of(const struct kind *k)
@@ -74,8 +70,7 @@ static void print_row(const struct kind *k, struct object *o, bool include_objec
                       struct json_writer *w)
 {
     AUTO_JSON *doc = NULL;
-    /* The store holds only what was parsed once, so this cannot fail; if it did, the row says so
-     * instead of lying. */
+    /* Stored text was parsed before, so this cannot fail; if it did, the cells would be empty. */
     json *root = json_parse(&doc, o->text, o->text_len, NULL) == 0 ? json_root(doc) : NULL;
     json_object_begin(w);
     json_key(w, "cells");

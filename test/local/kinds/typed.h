@@ -3,9 +3,9 @@
  * typed - JSON against the types of its kind, as Go's decoder in an API server takes it, and in its
  * words. Pure.
  *
- * What an API server stores is not what it was sent, but what its types could hold of it: a member
- * that the type does not have is gone, null is absent, an empty list or map is absent, and a text
- * where a number belongs is refused. So here.
+ * As in an API server, the stored object is what the types can hold: members that the type does not
+ * have are dropped, null and empty lists and maps are absent, and a string in place of a number is
+ * refused.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum { TYPED_NOTES_MAX = 100 };
 struct typed_notes VEC(char *);
 void typed_notes_deinit(struct typed_notes *n);
 
-/* Are there types for it? Custom kinds, and some that nobody here writes, have none. */
+/* Whether it has types. Custom kinds have none, nor some that no client here writes. */
 bool typed_knows(const char *api_version, const char *kind);
 /* Brings the object into the form in which it is stored. notes may be NULL. A value of the wrong
  * type is ERROR_INVALID with Go's sentence (`json: cannot unmarshal string into Go struct field

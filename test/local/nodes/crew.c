@@ -39,7 +39,7 @@ struct crew {
     struct kube_client *client;
     pthread_t thread;
     bool running;
-    int bell; /* devices have changed somewhere: never blocks whoever rings */
+    int bell; /* devices have changed somewhere: never blocks the sender */
     struct VEC(struct seat *) seats;
     struct map by_name; /* struct seat */
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * devices - who has registered, who holds what.
+ * devices - registered plugins and allocated devices.
  *
  *   a resource:
- *     Register ─► conn back (GetDevicePluginOptions) ─► ListAndWatch is opened ─► first list:
+ *     Register ─► dial back (GetDevicePluginOptions) ─► ListAndWatch is opened ─► first list:
  *     connected ─► stream ends: not connected: nothing allocatable, the capacity stays for five
- *     minutes and is 0 then; the stream is never opened again but by another Register
+ *     minutes and then becomes 0; only another Register opens the stream again
  *
- * Registration and the list of pods are answered on threads of the transport, and a plugin asks for
+ * Registration and the list of pods are answered on threads of the transport, and a plugin requests
  * the list while we wait for its Allocate: so no call is made with the lock held.
  */
 #include "test/local/nodes/devices.h"
@@ -163,7 +163,7 @@ static int open_stream(struct devices *d, const struct kwire_register *r, const 
     pthread_mutex_unlock(&d->lock);
     stream_close(old);
     struct stream *s = stream_open(socket, WIRE_LIST_AND_WATCH, on_list, l);
-    /* Somebody may have registered the same resource meanwhile: then his stream is the one. */
+    /* If another plugin has registered the same resource meanwhile, its stream counts. */
     pthread_mutex_lock(&d->lock);
     struct stream *late = p->epoch == epoch ? NULL : s;
     if (late == NULL)

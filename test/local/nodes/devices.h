@@ -37,8 +37,8 @@ bool devices_is_fresh(const struct devices *d);
 
 /* The pod exists on this node (PodResources lists it). */
 void devices_add_pod(struct devices *d, const struct podview *v);
-/* For every container and resource in turn: ids that the plugin prefers, Allocate. The error is the
- * kubelet's sentence. What was allocated before (also before a restart) is not asked again. */
+/* For every container and resource in turn: GetPreferredAllocation, Allocate. The error is the
+ * kubelet's message. What is already allocated (also before a restart) is not requested again. */
 int devices_allocate(struct devices *d, const struct podview *v, struct error *err);
 /* The pod has ended or gone: its ids are free, it is not listed. */
 void devices_remove_pod(struct devices *d, const char *uid);

@@ -120,7 +120,7 @@ struct choice {
     bool done; /* the container has them already */
 };
 
-/* The lock is held. Healthy ids that nobody holds, in the order of the plugin's list. */
+/* The lock is held. Healthy ids that are free, in the order of the plugin's list. */
 static void list_free(struct admission_step *s, const struct devices_plugin *p,
                       struct kwire_ids *out)
 {

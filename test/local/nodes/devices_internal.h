@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* devices_inside - what devices.c, devices_allocate.c and devices_checkpoint.c share. */
+/* devices_internal - what devices.c, devices_allocate.c and devices_checkpoint.c share. */
 #pragma once
 
 #include <pthread.h>

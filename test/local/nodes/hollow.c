@@ -3,8 +3,8 @@
  * hollow - see hollow.h.
  *
  * A listener on pods collects the keys of those that were bound to a hollow node; a timer at the
- * end of the round makes them Running, all of the round together. Not on the spot: whoever bound
- * the pod shall see its own version in the reply and on the watch first.
+ * end of the round makes them all Running. Not immediately: the client that bound the pod first
+ * sees its own version in the reply and on the watch.
  */
 #include "test/local/nodes/hollow.h"
 

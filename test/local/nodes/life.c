@@ -143,7 +143,7 @@ static bool is_sidecar(const struct life_container *c)
     return c->view->init && c->view->model->sidecar;
 }
 
-/* Would the kubelet run it again after this exit? */
+/* Whether the kubelet would restart it after this exit. */
 static bool runs_again(const struct life *l, const struct life_container *c, int exit_code)
 {
     if (is_sidecar(c))
@@ -304,7 +304,7 @@ int64_t life_next_ns(const struct life *l)
         next = num_min(next, ends_ns(c));
         if (c->state == LIFE_WAITING && !done && l->kill_ns == LIFE_NEVER)
             next = num_min(next, num_max(l->ready_ns, c->not_before_ns));
-        /* What stands behind an init container that is not through waits for that one. */
+        /* Later containers wait for an init container that is not done. */
         if (!is_app(c) && !is_sidecar(c) && !(c->state == LIFE_EXITED && c->exit_code == 0))
             break;
         if (is_sidecar(c) && c->state == LIFE_WAITING && !c->has_last)

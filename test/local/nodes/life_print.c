@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * life_print - a pod's life as its status. A strategic merge patch: lists of containers replace the
- * old ones, conditions are merged by their type (PodScheduled is not ours and stays), and what a
- * condition had and has no more is taken away by null.
+ * old ones, conditions are merged by their type (PodScheduled is not ours and stays), and null
+ * removes fields that a condition no longer has.
  */
 #include "lib/base/clock.h"
 #include "lib/base/json.h"

@@ -67,7 +67,7 @@ static void put_amounts(struct json_writer *w, const char *key, const struct nod
     for (size_t i = 0; i < a->len; i++)
         put_amount(w, a->items[i].resource,
                    allocatable ? a->items[i].allocatable : a->items[i].capacity, NULL);
-    /* As the kubelet does when it has lost its checkpoint: nobody stands for these any more. */
+    /* As the kubelet does when it has lost its checkpoint: no plugin offers these any more. */
     for (struct json_iter it = json_iter(json_get(json_get(old, "status"), key)); json_next(&it);)
         if (strchr(it.key, '/') != NULL && !is_told(s, a, it.key))
             put_amount(w, it.key, 0, NULL);

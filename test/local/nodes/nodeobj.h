@@ -27,8 +27,8 @@ void nodeobj_amounts_add(void *amounts, const char *resource, int64_t capacity,
 /* The whole object, for the create. */
 void nodeobj_print(const struct nodes_spec *s, const struct nodeobj_amounts *a, int64_t since_ns,
                    int64_t now_ns, struct strbuf *out);
-/* A strategic merge patch for nodes/status. old: the Node as it is, when extended resources that
- * are nobody's are to be zeroed; NULL otherwise. */
+/* A strategic merge patch for nodes/status. old: the current Node, to zero extended resources that
+ * no plugin offers; or NULL. */
 void nodeobj_print_status(const struct nodes_spec *s, const struct nodeobj_amounts *a, json *old,
                           int64_t since_ns, int64_t now_ns, struct strbuf *out);
 /* create: the whole Lease; otherwise a merge patch that renews it. */

@@ -100,7 +100,7 @@ static bool deliver(void *arg, struct reflector_message *l)
         } else if (p != NULL) {
             open = crew_gone(p->crew, p->node, v->model->uid);
         } else if (l->event == REFLECTOR_DELETE && v->model->containers_len == 0) {
-            /* It could not be decoded: nobody knows where it was. */
+            /* It could not be decoded, so its node is unknown. */
             for (size_t i = 0; i < n->crews.len; i++)
                 open = crew_gone(n->crews.items[i], NULL, v->model->uid) && open;
         }

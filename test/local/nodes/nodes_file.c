@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * nodes_file - which nodes there are. JSON, strict: an unknown key is an error, for a typing error
- * in it would otherwise be a node that is not what it looks like.
+ * nodes_file - which nodes there are. JSON, strict: an unknown key is an error, since a
+ * misspelt one would silently give another node.
  *
  *   {"nodes": [{
  *     "name": "gpu",              required
@@ -54,7 +54,7 @@ static const char *const known_keys[] = {
     "gpus",   "links",     "plugin", "isolation",         "pluginArgs", "virtual",
     "hollow", "reorderMs", NULL};
 
-/* The next free address of those that are nobody's. */
+/* Address n of those for documentation, then of 100.64.0.0/10. */
 static const char *next_address(struct arena *a, uint32_t n)
 {
     static const char *const ranges[] = {"192.0.2", "198.51.100", "203.0.113"};

@@ -4,7 +4,7 @@
  *
  *   nodes_host_start ──► thread: nodes_start ──► "started" ──► orders, one by one ──► nodes_stop
  *
- * What is said to the loop ("started", "stopped") goes through a mailbox.
+ * Messages to the loop ("started", "stopped") go through a mailbox.
  */
 #include "test/local/nodes/nodes_host.h"
 

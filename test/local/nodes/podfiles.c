@@ -89,9 +89,8 @@ static int fill_cgroup(const struct podfiles *f, const char *path, struct error 
     return 0;
 }
 
-/* A cgroup is there with all its files or not at all: a node agent that hears of it may write to it
- * at once, and what we wrote after that would be mixed with it. So it is made elsewhere and moved
- * to its place. */
+/* A cgroup must appear with all its files, since a node agent may write to it immediately and we
+ * would overwrite that. So it is made elsewhere and renamed. */
 static int make_cgroup(const struct podfiles *f, const char *path, struct error *err)
 {
     char made[PODFILES_PATH], above[PODFILES_PATH];

@@ -22,7 +22,7 @@
 
 enum { PODFILES_PATH = 512 };
 
-/* Through a file beside it that takes its place: nobody reads half of it. */
+/* Atomically: writes another file and renames it. */
 int podfiles_write(const char *path, const char *text, size_t n, struct error *err);
 /* With its parents. */
 int podfiles_mkdir(const char *path, struct error *err);

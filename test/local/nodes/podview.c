@@ -90,7 +90,8 @@ static void read_containers(json *spec, json *status, bool init, struct podview 
         runplan_of_command(read_argv(it.value, &v->arena), &c->plan);
         if (!init)
             plan_by_annotation(v->model, &c->plan);
-        else if (!c->plan.known && !models[i].sidecar) /* nobody waits for ever on an init step */
+        else if (!c->plan.known &&
+                 !models[i].sidecar) /* an init step that never ends would block the pod */
             c->plan = (struct runplan){.known = true};
         for (struct json_iter s = json_iter(statuses); json_next(&s);)
             if (str_eq(json_get_str(s.value, "name"), models[i].name))

@@ -13,7 +13,7 @@ enum { RUNPLAN_FOREVER = -1 };
 struct runplan {
     int64_t run_ms; /* RUNPLAN_FOREVER: until it is killed */
     int exit_code;
-    bool known; /* false: the command says nothing that we understand; it runs for ever */
+    bool known; /* false: the command is not understood; it runs forever */
 };
 
 /* argv: command, then args; NULL-terminated, may be empty (the image's own command). */

@@ -5,13 +5,13 @@
  *   simnode_begin ─► register the Node (again until it works) ─► kubelet: checkpoint, sockets
  *                 ─► cosched-device-plugin as a child; after it ends, again in 0.2 s, … 10 s
  *
- *   simnode_restart_kubelet: sockets gone, streams closed, everything but the checkpoint forgotten;
+ *   simnode_restart_kubelet: sockets gone, streams closed, all state but the checkpoint lost;
  *   sockets again; pods that arrive within the next 850 ms wait that long, as a real kubelet sees
  *   the API server's pods only after its plugins had time to register again; the same at the
  *   beginning when there is a checkpoint of an earlier process
  *
- *   simnode_cut(true): nothing is said to the API server and nothing heard; pods run on. The plugin
- *   is stopped meanwhile (SIGSTOP), for it would talk. simnode_cut(false): what was missed arrives.
+ *   simnode_cut(true): no requests to the API server and no events from it; pods run on. The plugin
+ *   is stopped (SIGSTOP), since it has its own client. simnode_cut(false): missed events arrive.
  */
 #include "test/local/nodes/simnode.h"
 
@@ -184,7 +184,8 @@ static void plugin_start(void *arg)
     argv[k++] = "--recovery-hold=500ms"; /* a fault that ends is seen to end */
     argv[k++] = arena_printf(&a, "--kubelet-dir=%s", n->kubelet_dir);
     argv[k++] = arena_printf(&a, "--state-dir=%s/state", n->dir);
-    argv[k++] = "--http-address=127.0.0.1"; /* several nodes, one machine: nobody outside asks */
+    argv[k++] =
+        "--http-address=127.0.0.1"; /* several nodes on one machine: no client outside connects */
     argv[k++] = "--http-port=0";
     argv[k++] = cpu_topology(s, &a);
     for (size_t i = 0; i < sizeof machine_places / sizeof *machine_places; i++)
@@ -237,8 +238,8 @@ void simnode_start_kubelet(struct simnode *n)
     n->serving = true;
     n->plugin_backoff_ms = BACKOFF_FIRST_MS;
     if (!devices_is_fresh(n->devices)) {
-        /* It goes on where another process ended: what was registered then counts 0 until it is
-         * again, and must not be taken for there by those who place pods meanwhile. */
+        /* It continues the state of an earlier process: resources registered then are 0 until
+         * they are registered again, so that schedulers do not count them. */
         n->starting = true;
         loop_timer_set(n->c.loop, &n->started, PODS_AFTER_MS, on_started, n);
         simnode_send_status(n);
@@ -264,21 +265,21 @@ void simnode_end(struct simnode *n)
         devices_stop(n->devices);
 }
 
-/* ---- pods arrive, unless nobody listens ---- */
+/* ---- arriving pods ---- */
 
 static bool is_deaf(const struct simnode *n)
 {
     return n->cut || n->starting;
 }
 
-/* In the order of arrival, as a watch would have told it. */
+/* In the order of arrival, as from a watch. */
 static void hold(struct simnode *n, struct podview *v, const char *uid)
 {
     struct simnode_held one = {v, mem_strdup(uid)};
     vec_push(&n->held, one);
 }
 
-/* Everybody who has arrived is admitted, in random order. */
+/* Admits all pods that have arrived, in random order. */
 static void take_turns(void *arg)
 {
     struct simnode *n = arg;
@@ -377,7 +378,7 @@ static int by_creation(const void *a, const void *b)
     return d < 0 ? -1 : d > 0;
 }
 
-/* Who is told of but not admitted yet, and is gone meanwhile: nobody will tell again. */
+/* Pods that were reported but not admitted and are gone now: no event will follow. */
 static void forget_waiting(struct simnode *n, struct known *known)
 {
     for (size_t i = 0; i < n->held.len; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * simnode - one simulated node: its Node object, its pods, and for nodes with a kubelet the device
- * manager, the device plugin's process and the files. Everything is its crew's thread's, but for
- * what says otherwise.
+ * manager, the device plugin's process and the files. Functions run on the crew's thread
+ * unless they say otherwise.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct simnode_config {
     void *arg;
 };
 
-/* Directories and cards; nothing is started and nobody is asked. Any thread. */
+/* Makes directories and cards; starts nothing and makes no request. Any thread. */
 int simnode_new(struct simnode **out, const struct simnode_config *c, struct error *err);
 void simnode_free(struct simnode *n);
 const char *simnode_name(const struct simnode *n);
@@ -52,8 +52,7 @@ void simnode_on_devices(struct simnode *n);
 
 void simnode_restart_kubelet(struct simnode *n);
 void simnode_cut(struct simnode *n, bool cut);
-/* Any thread. ERROR_NOT_FOUND: the node has no such card, or no kubelet that would see it fall
- * ill. */
+/* Any thread. ERROR_NOT_FOUND: the node has no such card, or no kubelet. */
 int simnode_check_card(const struct simnode *n, int card, struct error *err);
 /* Any thread, one at a time. */
 int simnode_fail_card(struct simnode *n, int card, bool sick, struct error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* simnode_inside - what simnode.c, simnode_pods.c and simnode_object.c share. */
+/* simnode_internal - what simnode.c, simnode_pods.c and simnode_object.c share. */
 #pragma once
 
 #include <stdatomic.h>
@@ -45,7 +45,7 @@ struct simnode {
     bool reset_seen;
 
     bool registered, status_unsent;
-    bool deleted; /* the Node, by somebody else */
+    bool deleted; /* the Node, by another writer */
     int64_t since_ns, status_ms;
     bool lease_made, lease_refused;
 

@@ -9,7 +9,7 @@
  *   life_started; the status is sent; when the pod is over its devices are free, and when it was
  *   told to end it is deleted with grace 0
  *
- * A status that cannot be sent is sent a second later; what matters is the newest.
+ * A status that cannot be sent is retried a second later, with the newest state.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +145,7 @@ static void write_files(struct simnode *n, const struct simpod *p, const char *c
     const char *uid = p->view->model->uid;
     devices_print_env(n->devices, uid, container, &env);
     devices_print_rest(n->devices, uid, container, &rest);
-    /* The environment comes last: who sees it finds the other as well. */
+    /* The environment is written last: a reader that sees it finds the others too. */
     if (podfiles_container(&n->files, uid, container, "devices", strbuf_str(&rest), &err) < 0 ||
         podfiles_container(&n->files, uid, container, "env", strbuf_str(&env), &err) < 0 ||
         podfiles_cgroup(&n->files, p->view, id, &err) < 0)

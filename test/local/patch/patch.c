@@ -8,8 +8,8 @@
  * that is not there is null, an index may count from the end, ~2 stands for itself, and what stands
  * before a path's first slash counts for nothing.
  *
- * A patch of a hundred bytes can double a document a hundred times by copying it into itself: what
- * is copied is counted, and bounded as the API server bounds it, like the number of operations.
+ * A short patch can double a document many times by copying it into itself: copied bytes and the
+ * number of operations are limited as in the API server.
  */
 #include "test/local/patch/patch.h"
 
@@ -72,7 +72,7 @@ static int walk(struct jsontree *t, const char *pointer, struct place *out, stru
     if (pointer[0] == '\0')
         return 0;
     struct jsonnode *at = jsontree_root(t);
-    const char *rest = strchr(pointer, '/'); /* what stands before it counts for nothing */
+    const char *rest = strchr(pointer, '/'); /* text before the first slash is ignored */
     if (!rest)
         return patch_fail(err, 422, "path '%s' has no slash", pointer);
     for (;;) {

@@ -281,7 +281,7 @@ static void prune(struct applying *a, struct jsonnode *old, struct jsonnode *fre
     vec_deinit(&inner);
 }
 
-/* The parts of a patch that say which object is meant are nobody's fields. */
+/* No manager owns the parts of a patch that identify the object. */
 static void drop_identity(struct jsonnode *patch)
 {
     static const char *const names[] = {
@@ -352,7 +352,7 @@ static void remember(struct applying *a, struct jsonnode *entries, struct jsonno
     jsonnode_set_str(a->t, own, "manager", manager);
     jsonnode_set_str(a->t, own, "operation", "Apply");
     jsonnode_set_str(a->t, own, "apiVersion", api_version);
-    (void)jsonnode_remove(own, "time"); /* whoever has a clock writes it */
+    (void)jsonnode_remove(own, "time"); /* the caller, which has a clock, sets it */
     jsonnode_set_str(a->t, own, "fieldsType", "FieldsV1");
     jsonnode_set(a->t, own, "fieldsV1", fresh);
 }
@@ -367,7 +367,7 @@ static int apply(struct applying *a, struct jsonnode *patch, const char *manager
     struct jsonnode *own = NULL;
     if (jsonnode_path(patch, "metadata", "managedFields", NULL))
         return patch_fail(a->err, 400, "metadata.managedFields must be nil");
-    /* Which object is meant is nobody's field, and yet is compared with what is there. */
+    /* No manager owns the identifying fields, but they are compared. */
     static const char *const identity[] = {"namespace", "uid", "resourceVersion"};
     struct jsonnode *asked[sizeof identity / sizeof *identity];
     for (size_t i = 0; i < sizeof identity / sizeof *identity; i++)

@@ -265,7 +265,7 @@ static bool replaces(struct jsonnode *list)
     return false;
 }
 
-/* A list that takes the place of another. */
+/* A list that replaces another. */
 static int replace_list(struct merging *m, struct jsonnode *live, struct jsonnode *patch,
                         const struct patch_type *type, int depth)
 {

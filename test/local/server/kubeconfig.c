@@ -112,7 +112,7 @@ static int open_directory(struct kubeconfig *k, const char *directory, struct er
     return 0;
 }
 
-/* All of it or nothing: half a set would be a certificate whose CA nobody knows. */
+/* All or nothing: a partial set could be a certificate with an unknown CA. */
 static int open_pki(struct kubeconfig *k, struct error *err)
 {
     static const char *const names[] = {

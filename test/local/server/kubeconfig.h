@@ -21,7 +21,7 @@ struct kubeconfig {
     char *path;      /* of the kubeconfig */
     struct pki pki;  /* empty with plain HTTP */
     char token[PKI_TOKEN_SIZE];
-    bool temporary; /* the directory was made by kubeconfig_open, for nobody else */
+    bool temporary; /* kubeconfig_open made the directory */
 };
 
 /* directory NULL: a new one below $TMPDIR or /tmp. Makes what is missing; files are for the owner

@@ -16,12 +16,13 @@
  * and watches are written to at most once in a millisecond: a hundred binds that arrive together
  * cost each watcher one system call, and wake it once.
  *
- * Nothing is freed where it may still be in use: whoever finds a connection broken sets `dead`, and
- * only on_event's end and the timer bury. So a handler may close every connection, its own too.
+ * Nothing is freed while it may be in use: code that finds a connection broken sets `dead`, and
+ * only the end of on_event and the timer free it. So a handler may close every connection, even its
+ * own.
  *
- * Lingering: closing a socket with unread bytes in it resets the connection, and the peer would
- * lose the reply that says why. So our half is shut first, and what still comes is read and thrown
- * away until the peer has closed too, at most two seconds.
+ * Lingering: closing a socket with unread bytes resets the connection, and the peer would lose the
+ * reply that says why. So our half is shut down first, and input is discarded until the peer has
+ * closed too, for at most two seconds.
  */
 #include "test/local/server/server.h"
 
@@ -269,7 +270,7 @@ static void on_flush(void *arg)
             server_in_process(c);
             if (c->tls && !c->dead && !c->closing && !c->eof &&
                 (!c->call || c->in.len < SERVER_IN_WAITING))
-                server_in_receive(c); /* bytes that OpenSSL holds wake nobody */
+                server_in_receive(c); /* epoll does not report bytes that OpenSSL has buffered */
         }
         settle(c);
     }

@@ -3,14 +3,13 @@
  * server - HTTP/1.1 on loopback, for cosched-local: epoll on the loop's thread, keep-alive,
  * pipelining-safe, streaming watches, plain or TLS, bearer tokens.
  *
- * Built to be no bottleneck: replies and watch lines are gathered and written with one system call
- * per connection and round of the loop.
+ * Replies and watch lines are collected and written with one system call per connection and round
+ * of the loop, so that the server is no bottleneck.
  *
  * Bounds: see http_parse.h for a request's head. Connections beyond max_connections wait in the
- * backlog, so that nobody may keep one without using it: a request that drips for longer than
- * patience_ms is 408, a peer that says nothing at all for so long, or takes nothing of what it
- * asked for, is reset, and a connection that is idle for five times as long is closed. SIGPIPE is
- * ignored from server_start on.
+ * backlog, so idle peers must not hold connections: a request that takes longer than patience_ms
+ * gets 408; a peer that sends nothing, or reads nothing of its reply, for that long is reset; a
+ * connection idle for five times as long is closed. SIGPIPE is ignored from server_start on.
  */
 #pragma once
 

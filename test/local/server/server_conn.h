@@ -50,7 +50,7 @@ struct call {
     struct strbuf buf; /* head and body */
     bool authenticated, stream, lose_reply;
     bool begun;       /* of a stream: what is written now is news */
-    size_t allowance; /* unsent bytes of its beginning, which nobody is slow for */
+    size_t allowance; /* unsent initial bytes, to which the bound does not apply */
     void (*on_close)(void *arg);
     void *arg;
     struct shared_bytes *last; /* of a stream: for a cut in the middle of a line */
@@ -67,7 +67,7 @@ struct server {
     bool accepting, watching;
     struct conn *conns;
     struct conn *dirty;
-    struct call *gone; /* calls whose peer has gone; streams among them are told by the timer */
+    struct call *gone; /* calls whose peer is gone; the timer calls on_close of the streams */
     struct loop_timer flush, sweep;
     bool flush_set;
     int64_t flushed_ms; /* watches were written to last */
@@ -84,6 +84,6 @@ void server_flush(struct conn *c);
 void server_welcome(struct server *s, int fd);
 /* Watches the listening socket or not, as things are now. */
 void server_watch_listener(struct server *s);
-/* The call loses its peer. A stream is told from the loop; anything else is still to be answered by
- * its handler. */
+/* The call loses its peer. A stream's on_close follows from the loop; any other call must still be
+ * answered by its handler. */
 void server_leave(struct call *call);

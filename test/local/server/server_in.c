@@ -2,10 +2,9 @@
 /*
  * server_in - see server_in.h.
  *
- * Memory follows what a peer has sent, not what it promises: a body is read in pieces of at most a
- * megabyte, and a peer that sends faster than it is answered, or takes no answers, is not read
- * from. A call owns the buffer that it came in; what came behind it, the next request's beginning,
- * moves to a new one.
+ * Memory is allocated for what a peer has sent, not for what it announces: a body is read in pieces
+ * of at most a megabyte, and a peer that sends faster than it is answered, or does not read, is not
+ * read from. A call owns its buffer; bytes of the next request move to a new one.
  */
 #include "test/local/server/server_in.h"
 
@@ -129,8 +128,7 @@ void server_in_process(struct conn *c)
         break;
     }
     c->busy = false;
-    /* Nobody sends the rest of it, and nobody waits for an answer to what is not asked. A watcher
-     * that has closed its half has left. */
+    /* An incomplete request gets no answer. A watcher that has closed its half is gone. */
     if (c->eof && !c->dead) {
         if (!c->call && c->out.unsent <= SERVER_IN_HIGH_WATER)
             c->closing = true;

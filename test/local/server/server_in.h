@@ -17,5 +17,5 @@ enum {
 void server_in_receive(struct conn *c);
 /* Requests that are in the buffer, while there is no reason to wait. */
 void server_in_process(struct conn *c);
-/* An answer before there is a request for whoever answers; the connection closes behind it. */
+/* Answers before a request is complete, then closes the connection. */
 void server_in_refuse(struct conn *c, int status, const char *why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * server_listener - the listening socket: watched while connections are wanted and there is room
- * for them; otherwise they wait in the backlog.
+ * server_listener - the listening socket: polled while server_accept allows it and there are fewer
+ * than max_connections; otherwise connections wait in the backlog.
  */
 #include <errno.h>
 #include <netinet/in.h>

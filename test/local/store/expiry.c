@@ -6,12 +6,11 @@
  * the order of the last write; all live equally long, so its head is always the next to go.
  *
  *   ADDED, MODIFIED ──► renew: to the tail ── ttl_ms later ──► expiry_run: store_delete
- *   DELETED, by whomever ──► drop                                          │
+ *   DELETED, by any client ──► drop                                        │
  *      ▲───────────────────────────────────────────────────────────────────┘
  *
- * An update that changes nothing is no write, neither here nor there: the time goes on. After a
- * restart with the state kept the time begins again, as with etcd, whose leases are prolonged when
- * it comes back.
+ * An update without a change is no write, here and there: the object's time is not extended. After
+ * a restart with the state kept the time starts anew, as with etcd, which extends its leases then.
  */
 #include "test/local/store/expiry.h"
 

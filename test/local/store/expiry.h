@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * expiry - objects of one kind live for a while after they were written last, then they are gone:
- * Events, as by kube-apiserver's --event-ttl. Loop thread only.
+ * expiry - deletes objects of one kind some time after their last write: Events, as
+ * kube-apiserver does by --event-ttl. Loop thread only.
  */
 #pragma once
 

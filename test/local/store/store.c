@@ -8,9 +8,9 @@
  *   store_delete ─┘                                                 │
  *                              a listener changes the store ──► waiting, told after this one
  *
- * Numbers are given in the order of changes and listeners hear them in that order, whoever makes
- * them: without that a watch could send version 8 before 7, and its client would resume from 8 and
- * never see 7.
+ * Versions are assigned in the order of changes and listeners are called in that order, also for
+ * changes that a listener makes: otherwise a watch could send version 8 before 7, and its client
+ * would resume from 8 and never see 7.
  */
 #include "test/local/store/store.h"
 

@@ -53,7 +53,7 @@ void store_free(struct store *s); /* NULL is fine */
 uint64_t store_version(const struct store *s);
 /* Oldest version that a watch of any kind can resume from; a quiet kind remembers longer. */
 uint64_t store_oldest(const struct store *s);
-/* Forgets the history up to now (fault injection: everyone who resumes gets 410). */
+/* Forgets the history up to now (fault injection: resumed watches get 410). */
 void store_compact(struct store *s);
 
 /* Objects that these hand out are borrowed until the next change made from outside a listener. */
@@ -82,9 +82,9 @@ void store_each(struct store *s, const struct kind *k, const char *ns, const cha
  * changed by fn. */
 bool store_replay(struct store *s, const struct kind *k, uint64_t since,
                   void (*fn)(void *arg, const struct store_event *e), void *arg);
-/* Told of every change after this one, on the spot, after it was made (kind NULL: all kinds). fn
- * may change the store and listeners: an event is delivered to all before the next one is, and
- * changes made by fn are told in their order when those before them have been. */
+/* fn is called synchronously after every later change (kind NULL: all kinds). It may change the
+ * store and the listeners: each event is delivered to all listeners before the next one, so changes
+ * that fn makes are delivered afterwards, in order. */
 struct store_listener {
     const struct kind *kind;
     void (*fn)(void *arg, const struct store_event *e);
@@ -96,6 +96,6 @@ void store_listen(struct store *s, struct store_listener *l);
 void store_unlisten(struct store *s, struct store_listener *l);
 
 /* The whole store as text (a line with the version, then a line per object), and back into an empty
- * one: an API server that restarts with its state kept. Nobody is told of what is loaded. */
+ * one: an API server that restarts with its state kept. Loading calls no listener. */
 void store_dump(struct store *s, struct strbuf *out);
 int store_load(struct store *s, const char *text, size_t n, struct error *err);

@@ -32,9 +32,10 @@ struct store {
     struct store_table *hashed[STORE_KINDS]; /* by the kind's address */
     struct VEC(struct store_table *) tables; /* in order of first use */
     struct store_listener *listeners, **listeners_end;
-    struct store_listener *cursor; /* who is told next; moved on when it leaves */
+    struct store_listener
+        *cursor; /* the listener to call next; advanced when that one is removed */
     bool telling;
-    struct VEC(struct store_event) waiting; /* made by listeners, to be told */
+    struct VEC(struct store_event) waiting; /* made by listeners, not yet delivered */
     struct VEC(struct object *) replaced;   /* given out, and no longer the newest */
     struct strbuf key;                      /* scratch */
 };

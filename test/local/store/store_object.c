@@ -2,11 +2,10 @@
 /*
  * store_object - see store_object.h.
  *
- * The version changes with each write and is the only thing that the store itself writes. Printing
- * the whole object again for it would cost more than all the rest of a write, so the text is cut
- * where the version stands (or where it will: at the end of metadata) and put together again with
- * other digits. The place is found by a scan over the text that knows only strings and brackets,
- * which is enough: the parser has accepted the text before.
+ * The store itself writes only the version, which changes with each write. Printing the whole
+ * object again would cost more than the rest of a write, so the digits are replaced in the text (or
+ * inserted at the end of metadata). A scan that knows only strings and brackets finds the place,
+ * which suffices for text that the parser has accepted.
  *
  * An object is one block:   struct | labels | fields | key NUL | ns NUL | values... | text NUL
  * 100,000 pods are 100,000 allocations, and reading one touches one place in memory.
@@ -18,7 +17,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 
-/* ---- where the version stands ---- */
+/* ---- the position of the version ---- */
 
 static size_t skip_blank(const char *t, size_t n, size_t i)
 {

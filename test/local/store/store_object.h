@@ -13,7 +13,7 @@ struct store_draft {
     size_t n;
     struct json_doc *doc;
     size_t cut, resume; /* text[0..cut) VERSION text[resume..n); quotes included in neither */
-    const char *lead;   /* what stands before the version's digits */
+    const char *lead;   /* the text before the version's digits */
     const char *trail;
     const char *ns, *name, *uid;
     size_t ns_len, name_len;

@@ -103,7 +103,7 @@ static void healthy_has_no_finding(void **state)
     AUTO_STRBUF out = {0};
     examine(&e, "healthy", &healthy);
     doctor_print(&e.doctor, &out);
-    assert_string_equal("0 findings; looked at 3 nodes, 4 cards and 2 pods that hold some\n",
+    assert_string_equal("0 findings; checked 3 nodes, 4 cards and 2 pods that hold some\n",
                         strbuf_str(&out));
     release(&e);
 }
@@ -124,7 +124,7 @@ static const struct {
     {"a scheduler that is down", "deployments", "\"readyReplicas\": 2", "\"readyReplicas\": 0",
      "cosched-scheduler: 0 of 2 replicas are Ready: no pod is placed", 1},
     {"a webhook that is down", "cosched-webhook", "\"readyReplicas\": 2", "\"readyReplicas\": 0",
-     "cosched-webhook: 0 of 2 replicas are Ready: no pod is looked at", 1},
+     "cosched-webhook: 0 of 2 replicas are Ready: no pod is checked", 1},
     {"a plugin that is not on every node", "daemonsets", "\"numberReady\": 3", "\"numberReady\": 2",
      "cosched-device-plugin: is Ready on 2 of 3 nodes", 1},
     {"no plugin", "daemonsets", "\"app.kubernetes.io/name\": \"cosched-device-plugin\"",
@@ -144,7 +144,8 @@ static const struct {
     {"a webhook that gives pods to another scheduler", "cosched-webhook:", "=ack-co-scheduler",
      "=other", "the webhook gives pods schedulerName other, the scheduler places those with ack",
      1},
-    {"nobody leads", "lease", "\"one\"", "\"\"", "cosched-scheduler: nobody holds the Lease", 1},
+    {"nobody leads", "lease", "\"one\"", "\"\"", "cosched-scheduler: no replica holds the Lease",
+     1},
     {"a leader that is silent for just as long as the Lease lasts", "lease", "Seconds\": 1,",
      "Seconds\": 15,", NULL, 0},
     {"a leader that is silent for longer", "lease", "Seconds\": 1,", "Seconds\": 16,",
@@ -250,7 +251,7 @@ static void faults_are_found(void **state)
     }
 }
 
-/* Programs that run outside the cluster are known by their work; who does no work is missing. */
+/* Programs outside the cluster are recognised by their effects; without any they are missing. */
 static void programs_outside_the_cluster_are_no_fault(void **state)
 {
     (void)state;
@@ -286,7 +287,7 @@ static void programs_outside_the_cluster_are_no_fault(void **state)
     }
 }
 
-/* What nobody was allowed to ask is said, and nothing is made of it. */
+/* What may not be read is listed and leads to no finding. */
 static void what_was_not_asked_is_no_fault(void **state)
 {
     (void)state;
@@ -296,7 +297,7 @@ static void what_was_not_asked_is_no_fault(void **state)
     examine(&e, "unasked", &text);
     doctor_print(&e.doctor, &out);
     if (e.doctor.findings.len > 0 ||
-        !str_starts(strbuf_str(&out), "not looked at: deployments\nnot looked at: lease\n"))
+        !str_starts(strbuf_str(&out), "not checked: deployments\nnot checked: lease\n"))
         fail_msg("got:\n%s", strbuf_str(&out));
     release(&e);
 }

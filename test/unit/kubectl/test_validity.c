@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * validity reads both forms of time from a certificate of openssl's, and says no to everything that
- * is not one: each beginning of it, and each with one byte changed, ends without harm.
+ * validity reads both forms of time from a certificate of openssl's and rejects everything else:
+ * all its prefixes, and all variants with one byte changed, are harmless.
  */
 #include "kubectl/validity.h"
 

@@ -101,12 +101,6 @@ static void write_pod(struct json_writer *w, const struct fixture_pod *f)
         put_container(w, "init", f->image, NULL, &f->init);
         json_array_end(w);
     }
-    if (f->unreadable) {
-        json_key(w, "overhead");
-        json_object_begin(w);
-        json_kv_str(w, "cpu", "1e30");
-        json_object_end(w);
-    }
     if (f->gated) {
         json_key(w, "schedulingGates");
         json_put_raw(w, "[{\"name\":\"wait\"}]", strlen("[{\"name\":\"wait\"}]"));
@@ -195,12 +189,10 @@ struct pod *fixture_make_pod(const struct fixture_pod *f)
     } else {
         decoded(json_parse(&doc, strbuf_str(&text), text.len, &err), &err, &text);
     }
-    int rc = decode_pod(json_root(doc), &p, &err);
-    if (f->unreadable && rc < 0) {
-        struct error why = err;
-        rc = decode_pod_remains(json_root(doc), &why, &p, &err);
-    }
-    decoded(rc, &err, &text);
+    struct error why = {.code = ERROR_INVALID, .text = "spec: must be an object, not array"};
+    decoded(f->unreadable ? decode_pod_remains(json_root(doc), &why, &p, &err)
+                          : decode_pod(json_root(doc), &p, &err),
+            &err, &text);
     return p;
 }
 

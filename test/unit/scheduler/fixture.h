@@ -47,7 +47,7 @@ struct fixture_pod {
     bool has_init;
     bool gated;
     bool terminating;
-    bool unreadable; /* asks for 1e30 CPUs, as the API server lets it */
+    bool unreadable; /* a version of which only the metadata can be read */
     int32_t priority;
     int32_t created_s; /* within one minute */
 };

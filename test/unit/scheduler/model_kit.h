@@ -20,7 +20,7 @@
 static struct cluster c;
 static struct pipeline pipeline; /* on c */
 static struct arena arena;
-static const struct cluster_hooks *hooks; /* of the pods that are put; NULL: nobody is told */
+static const struct cluster_hooks *hooks; /* of the pods that are put; NULL: no hooks */
 
 static inline int setup(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * oracle - inter-pod affinity and topology spread as Kubernetes defines them, by looking at every
- * pod of every node: slow, short, and without anything that is remembered.
+ * oracle - inter-pod affinity and topology spread as Kubernetes defines them, by checking every pod
+ * of every node: slow, short and without caches.
  */
 #pragma once
 

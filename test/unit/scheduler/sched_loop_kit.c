@@ -38,7 +38,7 @@ void sched_loop_kit_init_with(struct sched_loop_kit *k, const struct sched_loop_
     if (loop_new(&k->loop, &err) < 0 ||
         sched_loop_init(&k->sched, k->loop, NAME_SCHEDULER, &err) < 0 ||
         intake_init(&k->intake, k->loop, &k->sched.cluster, &k->sched.queue, &k->sched.trace,
-                    changed, &k->sched, &err) < 0)
+                    &k->sched.failures, changed, &k->sched, &err) < 0)
         fail_msg("%s", err.text);
     k->sched.options = c->sched;
     struct binder_config binder = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shell_kit - what the tests of the scheduler's shell share: letters as a reflector would send
- * them, and questions about what the API server's twin was asked.
+ * shell_kit - shared by the tests of the scheduler's shell: messages as from a reflector, and
+ * queries on the requests that the API server's twin received.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum { SHELL_WAIT_MS = 60000 };
 
-/* Hands n objects (struct node, pod, pod_group or object, taken) to intake in one letter. */
+/* Hands n objects (struct node, pod, pod_group or object, taken) to intake in one message. */
 void shell_message(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
                    void *const *objects);
 #define RESET(in, kind, ...)                                                                   \

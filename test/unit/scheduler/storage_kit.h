@@ -11,7 +11,7 @@
 /* What kind it is says its "kind". */
 struct object *storage_kit_make(const char *text, enum api_objects_kind *kind);
 void storage_kit_put(struct cluster *c, const char *text);
-/* The same as a letter of a watch. */
+/* The same as a message of a watch. */
 void storage_kit_send(struct intake *in, const char *text);
 
 /* All are in namespace d and have the uid "u-<name>". `more` is members of spec, "" or

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Gangs whose members have CPUs of their own: all of them or none, with what is on loan, and with
- * cards.
+ * Gangs whose members have pinned CPUs: all members or none, with lent CPUs, and with cards.
  */
 #include "lib/model/names.h"
 #include "scheduler/cycle/cycle.h"
@@ -22,7 +21,7 @@
 static struct cluster cluster;
 static struct pipeline pipeline; /* on it */
 static struct arena arena, specs;
-static const struct cluster_hooks *const hooks = NULL; /* nobody is told */
+static const struct cluster_hooks *const hooks = NULL; /* no hooks */
 
 static int setup(void **state)
 {
@@ -157,7 +156,7 @@ static void loans_are_called_back_for_all_members_at_once(void **state)
     expect_int("both are nominated", 2, (int64_t)r.nominations_len);
     cpuset_print(&r.recalls[0].cpus, &text);
     expect_str("all that they need", "2-7", strbuf_str(&text));
-    cluster_grant_call_back(r.recalls[0].pod, &r.recalls[0].cpus);
+    cluster_grant_reclaim(r.recalls[0].pod, &r.recalls[0].cpus);
     cpu_lending_left(r.recalls[0].pod, &arena, &left);
     strbuf_reset(&text);
     cpu_grant_encode(&left, r.recalls[0].pod->pod, &text);
@@ -194,7 +193,7 @@ static void more_than_the_loan_calls_nothing_back(void **state)
     put_member("b", "2", 4);
     struct cycle_result r = run();
     expect_int("no room", CYCLE_NO_CAPACITY, r.verdict);
-    expect_int("nothing is called back", 0, (int64_t)r.recalls_len);
+    expect_int("nothing is reclaimed", 0, (int64_t)r.recalls_len);
     expect_int("and nothing promised", 0, (int64_t)r.nominations_len);
     expect_done();
 }
@@ -239,7 +238,7 @@ static void members_that_borrow(void **state)
         expect_str(rows[i].row, rows[i].b, shown("d/b"));
         const struct cpu_accounts *book = &cluster_find_node(&cluster, "n")->cpus;
         expect_int("their own", 2 * rows[i].cpus, cpuset_count(&book->owned));
-        expect_int("on loan", 8 - 2 * rows[i].cpus, cpuset_count(&book->lent));
+        expect_int("lent", 8 - 2 * rows[i].cpus, cpuset_count(&book->lent));
         cluster_remove_pod(&cluster, "d/a", NULL, hooks);
         cluster_remove_pod(&cluster, "d/b", NULL, hooks);
         expect_true("nothing is left behind",
@@ -255,7 +254,7 @@ static void members_that_borrow(void **state)
     "cpuset-scheduler", "required", NAME_ANN_NUMA_SPEC, "{\"numaTopologyPolicy\":\"" policy "\"}"
 
 /* Two NUMA nodes of four CPUs, a card on each; three CPUs of NUMA node 0 are taken, and its card,
- * which has more room, is taken first. */
+ * which has more free memory, is tried first. */
 static void cards_where_the_cpus_are(void **state)
 {
     (void)state;
@@ -317,8 +316,7 @@ static void cards_where_the_cpus_are(void **state)
     expect_done();
 }
 
-/* The same with two cards that nobody uses: there is nothing to be said for the one that is taken
- * first. */
+/* The same with two unused cards: nothing favours the one that is tried first. */
 static void a_card_like_the_other(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "scheduler/model/failures.h"
 #include "scheduler/intake.h"
 
 #include "lib/base/clock.h"
@@ -16,6 +17,7 @@ static struct loop *loop;
 static struct cluster c;
 static struct queue q;
 static struct pod_trace trace;
+static struct failures failures;
 static struct intake in;
 static int changes;
 
@@ -33,8 +35,9 @@ static int setup(void **state)
     cluster_init(&c, NAME_SCHEDULER);
     queue_init(&q, &c);
     pod_trace_init(&trace);
+    failures_init(&failures);
     if (loop_new(&loop, &err) < 0 ||
-        intake_init(&in, loop, &c, &q, &trace, changed, NULL, &err) < 0)
+        intake_init(&in, loop, &c, &q, &trace, &failures, changed, NULL, &err) < 0)
         fail_msg("%s", err.text);
     return 0;
 }
@@ -46,6 +49,7 @@ static int teardown(void **state)
     loop_free(loop);
     queue_deinit(&q);
     pod_trace_deinit(&trace);
+    failures_deinit(&failures);
     cluster_deinit(&c);
     return 0;
 }
@@ -60,7 +64,7 @@ static void it_is_synced_when_every_collection_was_listed(void **state)
         RESET_EMPTY(&in, k);
     }
     expect_true("now", intake_is_synced(&in));
-    expect_int("each letter is a change", INTAKE_KINDS, changes);
+    expect_int("each message is a change", INTAKE_KINDS, changes);
     expect_done();
 }
 
@@ -268,12 +272,6 @@ static void small_objects_go_to_their_stores(void **state)
     expect_done();
 }
 
-static bool is_unreadable(const char *key)
-{
-    const struct cluster_pod *cp = cluster_find_pod(&c, key);
-    return cp != NULL && cp->pod->unreadable != NULL;
-}
-
 static void await(bool (*is)(const char *key), const char *key)
 {
     for (int64_t end_ms = clock_mono_ms() + SHELL_WAIT_MS; !is(key); loop_once(loop, 20))
@@ -309,20 +307,23 @@ static void from_the_api_server_to_the_model(void **state)
         twin_script(twin, 200, "", "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
     twin_put(twin, "plain", NULL);
     twin_put(twin, "huge", "\"spec\":{\"nodeName\":\"n1\",\"overhead\":{\"cpu\":\"1e30\"}}");
+    twin_put(twin, "never", "\"spec\":[]");
     if (intake_start(&in, kube, &options, &err) < 0)
         fail_msg("%s", err.text);
     await(is_synced, "each collection was listed");
     expect_true("Failed pods are not even asked for",
                 shell_count(twin, "GET", "fieldSelector=status.phase%21%3DFailed") > 0);
     expect_true("a pod of the list", is_known("ns/plain"));
-    expect_true("one that cannot be read", is_unreadable("ns/huge"));
-    expect_int("is on its node", 1, (int64_t)cluster_find_node(&c, "n1")->unreadable);
+    expect_true("of any size", is_known("ns/huge"));
+    expect_true("one that cannot be read is not", !is_known("ns/never"));
     AUTO_STRBUF text = {0};
     metrics_render(&text);
     expect_true("and is counted",
                 strstr(strbuf_str(&text), "\ncosched_scheduler_unreadable_pods_total 1\n") != NULL);
+    twin_put(twin, "plain", "\"spec\":[]");
     twin_put(twin, "new", NULL);
     await(is_known, "ns/new");
+    expect_true("a version that cannot be read: the last good one stays", is_known("ns/plain"));
     twin_delete(twin, "huge");
     await(is_gone, "ns/huge");
     expect_true("its node goes with it", cluster_find_node(&c, "n1") == NULL);

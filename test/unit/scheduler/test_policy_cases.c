@@ -387,7 +387,8 @@ static void check_status(struct world *w, json *status)
 {
     for (struct json_iter it = json_iter(status); json_next(&it);) {
         const char *key = arena_printf(&w->arena, "d/%.*s", (int)it.key_len, it.key);
-        const struct policy *p = policies_find(w->cluster, key);
+        const struct policy *p =
+            (const void *)api_objects_find(w->cluster->objects, API_OBJECTS_POLICIES, key);
         struct policies_line *lines;
         int64_t waiting;
         uint64_t before = cluster_digest(w->cluster);

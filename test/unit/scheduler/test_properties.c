@@ -33,9 +33,8 @@ static int64_t ops(void)
 
 enum { LIFE = 2500, LIVES = 4, LOAN_LIVES = 40 };
 
-/* A story in which nothing happens proves nothing. The sums are over so many lives with all nodes;
- * of 949 lives the least four in a row had 291 placed, 39 confirmed, and 67 times room made for
- * somebody. */
+/* Lives in which little happens prove little. The sums are over this many lives with all nodes; of
+ * 949 lives, the least eventful four in a row had 291 placed, 39 confirmed and 67 preemptions. */
 static void check_eventful(uint64_t lives, const struct world *sum)
 {
     if (lives < LIVES)
@@ -43,11 +42,11 @@ static void check_eventful(uint64_t lives, const struct world *sum)
     expect_true("pods were placed", sum->placed > 40 * lives);
     expect_true("gangs were refused", sum->refused > 200 * lives);
     expect_true("bindings were confirmed", sum->confirmed > 6 * lives);
-    expect_true("others had to go", sum->made_room > 8 * lives);
+    expect_true("pods were preempted", sum->preempted > 8 * lives);
     expect_true("others bound pods", sum->foreign > 60 * lives);
     if (lives < LOAN_LIVES)
         return; /* few borrow what another one needs just then */
-    expect_true("loans were called back", sum->recalled > 0);
+    expect_true("CPUs were reclaimed", sum->recalled > 0);
 }
 
 static void accounting_equals_a_recount_after_every_operation(void **state)
@@ -73,7 +72,7 @@ static void accounting_equals_a_recount_after_every_operation(void **state)
             sum.placed += w.placed;
             sum.refused += w.refused;
             sum.confirmed += w.confirmed;
-            sum.made_room += w.made_room;
+            sum.preempted += w.preempted;
             sum.foreign += w.foreign;
         }
         world_deinit(&w);
@@ -114,6 +113,7 @@ static void the_order_of_arrival_does_not_matter(void **state)
         uint64_t seed = seed_of_run + (uint64_t)round * 977;
         world_init(&a, seed);
         world_init(&b, seed);
+        a.attempt.all_stay = b.attempt.all_stay = true; /* who leaves at once is left to chance */
         for (uint64_t i = 0; i < WORLD_PODS; i++) {
             world_fill_pod(&a, i);
             world_fill_pod(&b, i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The loop's side of scheduling: letters in, Bindings out, results back. The API server's twin
- * hangs where a test wants to say itself what became of a Binding.
+ * The loop's side of scheduling: messages in, Bindings out, results back. The API server's twin
+ * does not answer where a test supplies the result of a Binding itself.
  */
 #include "scheduler/sched_loop.h"
 
@@ -86,7 +86,7 @@ static const char *why_of(const char *key)
     return queue_why(&k.sched.queue, find(key)->gang)->sentence;
 }
 
-/* At a time when nobody is told anything: when the first member may be, or -1: all know. */
+/* At time 0, when no condition is due: when the first member's is, or -1: all are written. */
 static int64_t told_next_ms(const struct gang *g)
 {
     return pod_writer_report_waiting(k.pod_writer, g, queue_why(&k.sched.queue, g), 0);
@@ -141,7 +141,7 @@ static void a_refused_binding_gives_the_room_back(void **state)
     expect_int("nothing is used", 0, used_milli());
     expect_int("tried again after a while", GANG_BACKOFF,
                queue_state(&k.sched.queue, find("d/p")->gang));
-    /* Somebody who fits takes the room meanwhile. */
+    /* A pod that fits takes the capacity meanwhile. */
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .c = {{.cpu_milli = 1000}}));
     settle();
     expect_int("the room is for others", CLUSTER_ASSUMED, find("d/q")->state);
@@ -395,8 +395,8 @@ static void a_victim_that_cannot_be_sent_away(void **state)
     expect_done();
 }
 
-/* A gang that has waited long has room kept: a pod that would be there for too long is told so, and
- * the gang goes when the pod in its way has gone. */
+/* Capacity is reserved for a gang that has waited long: a pod that would run too long is told so,
+ * and the gang starts when the pod in its way has ended. */
 static void room_is_kept_for_a_gang_that_waited(void **state)
 {
     (void)state;

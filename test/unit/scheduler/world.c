@@ -69,12 +69,15 @@ void world_init(struct world *w, uint64_t seed)
     queue_init(&w->queue, &w->cluster);
     arena_init(&w->arena, 0);
     arena_init(&w->specs, 0);
+    struct attempt_hooks hooks = world_attempt_hooks(w);
+    attempt_init(&w->attempt, &w->pipeline, &w->queue, &w->arena, &hooks);
     for (size_t i = 0; i < WORLD_PODS; i++)
         (void)str_format(w->slots[i].name, sizeof w->slots[i].name, "p%zu", i);
 }
 
 void world_deinit(struct world *w)
 {
+    attempt_deinit(&w->attempt);
     queue_deinit(&w->queue);
     pipeline_deinit(&w->pipeline);
     cluster_deinit(&w->cluster);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "scheduler/cache/cluster.h"
-#include "scheduler/cycle/cycle.h"
+#include "scheduler/cycle/attempt.h"
 #include "scheduler/queue/queue.h"
 #include "test/unit/scheduler/fixture.h"
 #include "scheduler/framework/pipeline.h"
@@ -37,14 +37,20 @@ struct world {
     struct cluster cluster;
     struct pipeline pipeline; /* on it */
     struct queue queue;
-    struct arena arena; /* of one cycle */
+    struct attempt attempt;
+    struct arena arena; /* of one attempt */
     struct arena specs; /* inventories */
     int64_t now_ms;
     uint64_t made; /* counts uids */
     struct world_slot slots[WORLD_PODS];
     const char *said; /* what the last step did, for messages */
     uint64_t story;   /* hash of all placements and sentences so far */
-    uint64_t placed, refused, confirmed, foreign, made_room, made_room_for_gangs, recalled,
+    /* Of the last attempt: the digest before it, what the cycle said, and whether those that wait
+     * for lent CPUs fit as soon as they are given back. */
+    uint64_t before;
+    struct cycle_result result;
+    bool firm;
+    uint64_t placed, refused, confirmed, foreign, preempted, preempted_for_gangs, recalled,
         recalled_for_gangs;
 };
 

@@ -10,8 +10,8 @@
 #include "lib/base/str.h"
 #include "lib/kube/decode.h"
 #include "lib/model/names.h"
-#include "scheduler/cache/nominations.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/model/nominations.h"
+#include "scheduler/model/rejections.h"
 #include "scheduler/cache/gangs.h"
 
 void world_remove_node(struct world *w, uint64_t i)
@@ -218,7 +218,7 @@ void world_put_group(struct world *w)
         world_spread_events(w, gangs_remove_group(&w->cluster, key, x, &hooks));
 }
 
-/* A kubelet sends a pod back that somebody else was quicker than. */
+/* A kubelet rejects a pod whose capacity another pod took first. */
 void world_reject(struct world *w)
 {
     static const char *const reasons[] = {"OutOfcpu", "OutOfpods", "OutOfaliyun.com/gpu-mem",

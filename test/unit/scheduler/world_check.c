@@ -26,7 +26,7 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
         const struct cluster_pod *cp = cn->pods.items[i];
         MUST(w, cp->on == cn && cp->on_place == i, "%s on %s", cp->pod->key, cn->name);
         MUST(w, cp->state == CLUSTER_ASSUMED || cp->state == CLUSTER_BOUND, "%s", cp->pod->key);
-        resource_vector_account(&used, &cp->request, 1);
+        resource_vector_account_offered(&used, &cp->request, &cn->allocatable, 1);
         gpu_accounts_account(&gpu_accounts, &cp->grant, cp->grant_trusted, &cp->gpu, 1);
         cpu_accounts_account(&cpus, &cp->grant.cpus, cp->cpu, 1);
         cpu = num_add_sat(cpu, cp->request.cpu_milli);
@@ -46,7 +46,7 @@ static void check_node(const struct world *w, const struct cluster_node *cn)
     MUST(w, cpuset_equal(&cpus.owned, &cn->cpus.owned) && cpuset_equal(&cpus.lent, &cn->cpus.lent),
          "CPUs of %s", cn->name);
     cpu_accounts_deinit(&cpus);
-    /* Nobody rides free: what the pods ask for is on cards, or held on all of them. */
+    /* All that pods request is accounted on cards, or held on every card. */
     const struct gpu_accounts *l = &cn->gpu_accounts;
     for (size_t i = 0; i < l->inventory.cards_len; i++) {
         const struct gpu_accounts_card *card = &l->cards[i];

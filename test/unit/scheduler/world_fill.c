@@ -182,7 +182,7 @@ static void fill_spec(struct world *w, struct world_slot *s)
         s->f.spec = arena_strdup(&w->specs, strbuf_str(&b) + 1);
 }
 
-/* The pod asks for CPUs of its own; now and then in a way that nobody can serve. */
+/* The pod requests pinned CPUs; now and then an invalid request. */
 static void fill_cpus(struct world *w, struct world_slot *s)
 {
     static const char *const specs[] = {
@@ -216,7 +216,7 @@ static void fill_cpus(struct world *w, struct world_slot *s)
         s->f.c[0].cpu_milli += 500;
 }
 
-/* CPUs as somebody else may have written them. */
+/* A cpuset annotation as another writer may have written it. */
 static size_t fill_cpuset(struct world *w, struct world_slot *s, size_t n)
 {
     static const char *const claims[] = {
@@ -322,8 +322,8 @@ void world_fill_pod(struct world *w, uint64_t i)
     }
 }
 
-/* A grant as somebody else may have written it: right on some card, right in sum only, wrong, or no
- * grant at all. */
+/* A grant as another writer may have written it: right on some card, right in sum only, wrong, or
+ * absent. */
 void world_fill_grant(struct world *w, struct world_slot *s)
 {
     uint64_t card = world_random(w, 5);

@@ -20,7 +20,7 @@
     } while (0)
 
 bool world_chance(struct world *w, uint64_t percent);
-/* Whoever waits for one of the events is woken. */
+/* Wakes the gangs that wait for one of the events. */
 void world_spread_events(struct world *w, uint32_t events);
 
 /* world_fill.c */
@@ -47,5 +47,14 @@ void world_policies_wait(struct world *w);
 void world_check_policies(const struct world *w);
 void world_check_seat(const struct world *w, const struct cluster_pod *cp);
 
-/* world_room.c: after a cycle */
-void world_check_room(struct world *w, const struct gang *g, const struct cycle_result *r);
+int64_t world_now_ns(const struct world *w);
+
+/* world_try.c: hooks of the attempts */
+struct attempt_hooks world_attempt_hooks(struct world *w);
+
+/* world_preempt.c */
+void world_check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r);
+/* Before the victims go and anybody is nominated. */
+void world_check_preempt(struct world *w, const struct gang *g, const struct cycle_result *r);
+/* After the attempt. */
+void world_carry_out(struct world *w, const struct gang *g, const struct cycle_result *r);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is tried in the world, and what must hold of each attempt: I1, I2, I3 and I7; the class and
- * the scan say the same; who sleeps could not go.
+ * Attempts in the world, and what must hold of each: I1, I2, I3 and I7; the cached class and the
+ * scan agree; a parked gang could not be placed.
  */
 #include "test/unit/scheduler/world_internal.h"
 
@@ -20,7 +20,7 @@ static void within(const struct world *w, const char *what, int64_t asked, int64
          (long long)total);
 }
 
-/* CPUs that are the pod's own are nobody else's, and as many as it asked for. */
+/* CPUs pinned to the pod are pinned to no other, and as many as it requests. */
 static void check_cpus(const struct world *w, const struct cluster_pod *p)
 {
     const struct cpu_accounts *b = &p->on->cpus;
@@ -37,11 +37,10 @@ static void check_cpus(const struct world *w, const struct cluster_pod *p)
         MUST(w, n == p->cpu->each[i] || (p->cpu->burst && n > p->cpu->each[i]), "%s", p->pod->key);
         MUST(w, cpuset_is_subset(&all, &b->shape->layout.usable), "%s", p->pod->key);
     }
-    bool shared = false; /* with somebody who does not mind, who may have come in the same plan */
-    for (size_t i = 0; i < p->on->pods.len; i++)
-        shared |= p->on->pods.items[i]->cpu != NULL && p->on->pods.items[i]->cpu->shared;
-    for (int cpu = -1; !shared && (cpu = cpuset_next(&owned, cpu)) >= 0;)
-        MUST(w, b->owners[cpu] == 1 && b->borrowers[cpu] == 0, "%s: CPU %d", p->pod->key, cpu);
+    bool shared = p->cpu->shared; /* then so does everybody on its CPUs */
+    for (int cpu = -1; (cpu = cpuset_next(&owned, cpu)) >= 0;)
+        MUST(w, shared ? b->keepers[cpu] == 0 : b->owners[cpu] == 1 && b->borrowers[cpu] == 0,
+             "%s: CPU %d", p->pod->key, cpu);
     for (int cpu = -1; !shared && (cpu = cpuset_next(&lent, cpu)) >= 0;)
         MUST(w, b->owners[cpu] == 0 && b->borrowers[cpu] == 1, "%s: CPU %d", p->pod->key, cpu);
     uint32_t nodes = 0;
@@ -107,54 +106,60 @@ static void tell(struct world *w, const char *text)
     w->story = (w->story ^ str_hash(text, strlen(text))) * UINT64_C(1099511628211);
 }
 
-static void take_verdict(struct world *w, struct gang *g, const struct plan *plan,
-                         const struct cycle_result *r, uint64_t before)
+static void decided(void *arg, const struct cycle_result *r)
 {
-    if (plan->committed) {
-        world_spread_events(w, plan->events);
-        MUST(w, r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY, "%s", g->key);
-        MUST(w, gangs_count_missing(g) == 0, "I2: %s", g->key);
-        for (size_t i = 0; i < r->others_len; i++) /* that go with it */
-            MUST(w, gangs_count_missing(r->others[i]) == 0, "I2: %s", r->others[i]->key);
-        for (size_t i = 0; i < plan->steps.len; i++) {
-            check_promise(w, &plan->steps.items[i]);
-            tell(w, plan->steps.items[i].pod->pod->key);
-            tell(w, plan->steps.items[i].node->name);
-            w->placed++;
-        }
-    } else {
-        MUST(w, plan->steps.len == 0 && cluster_digest(&w->cluster) == before, "I2, I3: %s",
-             g->key);
+    struct world *w = arg;
+    bool placed = r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY;
+    w->result = *r;
+    if (!placed) {
+        MUST(w, cluster_digest(&w->cluster) == w->before, "I2, I3");
         w->refused++;
     }
     if (r->sentence != NULL)
         tell(w, r->sentence);
     MUST(w, (r->sentence != NULL) == (r->verdict != CYCLE_PLACED && r->verdict != CYCLE_NOTHING),
-         "I7: %s", g->key);
+         "I7");
+}
+
+static void bound(void *arg, struct gang *g, const struct plan *plan, const struct cycle_result *r)
+{
+    struct world *w = arg;
+    MUST(w, r->verdict == CYCLE_PLACED || r->verdict == CYCLE_PARTLY, "%s", g->key);
+    MUST(w, gangs_count_missing(g) == 0, "I2: %s", g->key);
+    for (size_t i = 0; i < r->others_len; i++) /* that go with it */
+        MUST(w, gangs_count_missing(r->others[i]) == 0, "I2: %s", r->others[i]->key);
+    for (size_t i = 0; i < plan->steps.len; i++) {
+        check_promise(w, &plan->steps.items[i]);
+        tell(w, plan->steps.items[i].pod->pod->key);
+        tell(w, plan->steps.items[i].node->name);
+        w->placed++;
+    }
+}
+
+static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
+{
+    world_check_preempt(arg, g, r);
+}
+
+struct attempt_hooks world_attempt_hooks(struct world *w)
+{
+    return (struct attempt_hooks){
+        .decided = decided, .bind = bound, .evict_for = evict_for, .arg = w};
 }
 
 bool world_try(struct world *w)
 {
-    struct gang *g = queue_pop(&w->queue, w->now_ms);
-    if (g == NULL)
-        return false;
+    struct attempt_result tried;
+    int64_t wall_ns = world_now_ns(w);
+    struct attempt_time now = {
+        .now_ms = w->now_ms, .wall_ms = wall_ns / 1000000, .wall_ns = wall_ns};
     w->said = "gang tried";
-    arena_reset(&w->arena);
-    struct plan plan;
-    struct cycle_result r;
-    uint64_t before = cluster_digest(&w->cluster);
-    plan_begin(&plan, &w->cluster);
-    cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
-    take_verdict(w, g, &plan, &r, before);
-    plan_end(&plan);
-    queue_set_why(&w->queue, g, r.sentence, r.class, r.verdict == CYCLE_WAITING);
-    if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
-        queue_succeeded(&w->queue, g);
-    else if (r.verdict == CYCLE_WAITING)
-        queue_wait(&w->queue, g, r.wakes);
-    else
-        queue_park(&w->queue, g, r.wakes, w->now_ms);
-    world_check_room(w, g, &r); /* loans are given back there: that wakes it */
+    w->before = cluster_digest(&w->cluster);
+    if (!attempt_next(&w->attempt, now, &tried))
+        return false;
+    MUST(w, (tried.placed > 0) == (tried.verdict == CYCLE_PLACED || tried.verdict == CYCLE_PARTLY),
+         "%s", tried.gang->key);
+    world_carry_out(w, tried.gang, &w->result); /* lent CPUs are given back: that wakes it */
     return true;
 }
 
@@ -255,9 +260,8 @@ void world_filter_means_reserve(struct world *w)
     }
 }
 
-/* One thing to place. With several, placing is greedy: another pod that takes room can send the
- * first one elsewhere, so that the second fits after all; no event can tell that before it was
- * tried. */
+/* One pod to place. With several, placing is greedy: capacity taken by another pod can move the
+ * first one elsewhere, so that the second fits after all; no event can predict that. */
 static bool is_simple(const struct gang *g)
 {
     size_t waiting = 0, shares = 0;
@@ -271,14 +275,6 @@ static bool is_simple(const struct gang *g)
     return waiting == 1 && shares <= 1;
 }
 
-static bool has_waiting(const struct gang *g)
-{
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            return true;
-    return false;
-}
-
 /* A gang that sleeps must not be able to go: else an event was missed. */
 void world_sleepers_cannot_go(struct world *w)
 {
@@ -287,7 +283,7 @@ void world_sleepers_cannot_go(struct world *w)
         const struct queue_entry *e = w->queue.parked.items[i];
         struct gang *g = e->gang;
         const char *why;
-        if (e->why.for_gang && has_waiting(g))
+        if (e->why.for_gang && gangs_has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
         if (!is_simple(g) || g->list.len > 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The keeper's thread against a small API server that knows one Secret and one configuration; the
+/* The rotator's thread against a small API server that knows one Secret and one configuration; the
  * rule is in test_cert_rotator_rule.c. */
 #include "webhook/cert_rotator.h"
 
@@ -17,7 +17,7 @@
 #include "lib/base/httpd.h"
 #include "lib/base/metrics.h"
 #include "lib/kube/http.h"
-#include "test/unit/webhook/keeper_api.h"
+#include "test/unit/webhook/cert_rotator_api.h"
 
 enum { DAY = 86400 };
 static const char *const names[] = {"hook.ns.svc"};
@@ -33,7 +33,7 @@ static int64_t now_seconds(void)
 
 /* What a replica's server would know. */
 struct replica {
-    struct cert_rotator *keeper;
+    struct cert_rotator *rotator;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct certs_pair served;
@@ -86,7 +86,7 @@ static void replica_start_ahead(struct replica *r, const struct cert_rotator_opt
     pthread_cond_init(&r->changed, NULL);
     if (api && kube_client_new(&client, api->config, &kube, "test", &err) < 0)
         fail_msg("%s", err.text);
-    if (cert_rotator_start(&r->keeper, o, "ns", client, &cb, &err) < 0)
+    if (cert_rotator_start(&r->rotator, o, "ns", client, &cb, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -97,7 +97,7 @@ static void replica_start(struct replica *r, const struct cert_rotator_options *
 
 static void replica_stop(struct replica *r)
 {
-    cert_rotator_stop(r->keeper);
+    cert_rotator_stop(r->rotator);
     certs_pair_deinit(&r->served);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->changed);
@@ -120,7 +120,7 @@ static void wait_for(const char *row, struct replica *r, int installs, bool usab
     expect_int(row, 0, rc);
 }
 
-/* Until the keeper has looked at everything once more, from the beginning. */
+/* Until the rotator has checked everything once more, from the beginning. */
 static void wait_for_pass(struct replica *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -233,8 +233,8 @@ static void a_leaf_is_renewed_in_time_and_a_spoiled_secret_made_anew(void **stat
     int before = a.installs;
     pthread_mutex_unlock(&a.lock);
     wait_for("all anew", &a, before + 2, true, true);
-    cert_rotator_stop(a.keeper);
-    a.keeper = NULL;
+    cert_rotator_stop(a.rotator);
+    a.rotator = NULL;
     published_bundle(&api, &bundle);
     /* it is short: the check is made at its beginning, however slow we are */
     struct certs_life life;
@@ -491,7 +491,7 @@ static void files_are_read_again_when_they_fit_together(void **state)
 {
     (void)state;
     char dir[SCRATCH_PATH];
-    scratch_folder(dir, "keeper");
+    scratch_folder(dir, "rotator");
     AUTO_STRBUF cert;
     AUTO_STRBUF key;
     strbuf_init(&cert);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The keeper's rule in artificial time, and its options; its thread is in test_cert_rotator.c. */
+/* The rotator's rule in artificial time, and its options; its thread is in test_cert_rotator.c. */
 #include "webhook/cert_rotator.h"
 
 #include "test/unit/lib/base/expect.h"

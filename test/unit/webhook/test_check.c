@@ -22,8 +22,12 @@ static const struct rules_config rules = {.scheduler = NAME_SCHEDULER, .crds = c
 #define JOB                                                                                        \
     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  parallelism: 2\n  template:\n" \
     "    metadata: {labels: {pod-group.scheduling.sigs.k8s.io: g}}\n    spec: {containers: []}\n"
-#define POD "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ns1}\n"
+#define POD "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  namespace: ns1\n"
 #define HALF "spec: {containers: [{name: a, resources: {limits: {aliyun.com/gpu-mem: 5.5}}}]}\n"
+
+#define PINNED                                       \
+    "  annotations: {cpuset-scheduler: \"maybe\"}\n" \
+    "spec: {containers: [{name: a}]}\n"
 
 static void files_are_judged_as_the_cluster_would(void **state)
 {
@@ -74,8 +78,9 @@ static void files_are_judged_as_the_cluster_would(void **state)
          0, 1},
         {"a namespace and its label",
          "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns1, labels: {cosched.io/inject: "
-         "disabled}}\n---\n" POD HALF,
+         "disabled}}\n---\n" POD PINNED,
          "", false, 2, 0, 0, 0},
+        {"without that label", POD PINNED, "F: Pod ns1/p: refused", true, 1, 1, 0, 0},
         {"no object, and one after it", "a: b\n---\n" POD HALF,
          "F: error: document 1: an object without apiVersion and kind, which every manifest has\nF: Pod ns1/p: refused",
          true, 1, 1, 0, 1},

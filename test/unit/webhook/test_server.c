@@ -328,6 +328,40 @@ static void a_taken_port_is_an_error(void **state)
     expect_done();
 }
 
+static void a_client_ca_that_is_none_is_an_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *words;
+    } rows[] = {{"/nonexistent/ca.crt", "--client-ca-file: "}, {"/dev/null", "CA of clients: "}};
+    struct review_config config = {.rules = {.scheduler = NAME_SCHEDULER}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct server *s = NULL;
+        struct error err = ERROR_INIT;
+        struct server_options o = {.address = "127.0.0.1",
+                                   .threads = 1,
+                                   .max_body_bytes = 1024,
+                                   .max_connections = 1,
+                                   .idle_timeout_ms = 1000,
+                                   .client_ca_file = rows[i].file};
+        expect_int(rows[i].file, -1, server_start(&s, &o, &config, &err));
+        if (strstr(err.text, rows[i].words) == NULL)
+            expect_str(rows[i].file, rows[i].words, err.text);
+    }
+    expect_done();
+}
+
+/* An API server that asks on a connection which we are closing loses its review. */
+static void idle_connections_outlive_those_of_the_api_server(void **state)
+{
+    (void)state;
+    enum { API_SERVER_IDLE_MS = 90 * 1000 };
+    for (const struct option_row *r = server_option_rows; r->name || r->section; r++)
+        if (str_eq(r->name, "idle-timeout"))
+            expect_true("at least", r->min > API_SERVER_IDLE_MS);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +370,8 @@ int main(void)
         cmocka_unit_test(no_request_fails_while_certificates_change),
         cmocka_unit_test(what_is_not_tls_is_dropped),
         cmocka_unit_test(a_taken_port_is_an_error),
+        cmocka_unit_test(a_client_ca_that_is_none_is_an_error),
+        cmocka_unit_test(idle_connections_outlive_those_of_the_api_server),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -411,7 +411,7 @@ static void deliver(void *arg, void *msg)
         if (l->processes[i].pid == 77)
             (void)str_format(in->pod, sizeof in->pod, "%s", l->processes[i].uid);
     (void)str_format(in->error, sizeof in->error, "%s", l->err.text);
-    scan_letter_free(l);
+    scan_message_free(l);
 }
 
 static void drive(struct loop *l, const int *n, int until)
@@ -429,7 +429,7 @@ static void scanning(void **state)
     struct mailbox *mb;
     struct scan *s;
     assert_int_equal(0, loop_new(&l, &err));
-    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
+    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_message_free, &in, &err));
     struct scan_config c = {.type = &backend_nvml,
                             .backend = {.nvml_library = library, .sysfs = dir},
                             .proc = dir,
@@ -483,7 +483,7 @@ static void scanning(void **state)
 
     in = (struct inbox){0};
     c.backend.nvml_library = "/nonexistent/libnvidia-ml.so.1";
-    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_letter_free, &in, &err));
+    assert_int_equal(0, mailbox_new(&mb, l, 4, deliver, scan_message_free, &in, &err));
     c.mailbox = mb;
     assert_int_equal(0, scan_start(&s, &c, &err));
     drive(l, &in.messages, 1);

@@ -157,7 +157,10 @@ static void shared_cpus(void **state)
     put("q", UID2, ASKS GRANT(ONE), "");
     expect_str("not twice", "0-3\n", cpus(POD2 "/" ID(2)));
     put("q", UID2, ASKS GRANT(ONE) ",\"cosched.io/cpuset-shared\":\"true\"", "");
-    expect_str("unless it is content to share", "1", cpus(POD2 "/" ID(2)));
+    expect_str("not because it would share itself", "0-3\n", cpus(POD2 "/" ID(2)));
+    put("p", UID, ASKS GRANT(ONE) ",\"cosched.io/cpuset-shared\":\"true\"", "");
+    put("q", UID2, ASKS GRANT(ONE) ",\"cosched.io/cpuset-shared\":\"true\",\"x\":\"y\"", "");
+    expect_str("unless both are content to share", "1", cpus(POD2 "/" ID(2)));
     expect_done();
 }
 

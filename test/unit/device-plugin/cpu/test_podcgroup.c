@@ -7,6 +7,7 @@
 #include "test/unit/lib/base/expect.h"
 
 #define UID "1f2e3d4c-5b6a-7988-a7b6-c5d4e3f2a1b0"
+#define OTHER "00000000-5b6a-7988-a7b6-c5d4e3f2a1b0"
 #define UID_ "1f2e3d4c_5b6a_7988_a7b6_c5d4e3f2a1b0"
 #define HASH "0123456789abcdef0123456789abcdef"
 #define ID "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -40,6 +41,14 @@ static void paths(void **state)
          UID, ID},
         {"the same with cgroupfs", "0::/box/7/kubepods/pod" UID "/" ID, UID, ID},
         {"seen from inside a cgroup namespace", "0::/../../../kubepods/pod" UID "/" ID, UID, ID},
+        {"from the group of a pod of the same class",
+         "0::/../../kubepods-burstable-pod" UID_ ".slice/cri-containerd-" ID ".scope", UID, ID},
+        {"the same with cgroupfs", "0::/../../pod" UID "/" ID, UID, ID},
+        {"of another class, with cgroupfs", "0::/../../../besteffort/pod" UID "/" ID, UID, ID},
+        {"a group inside a container that names another pod",
+         "0::/../../../besteffort/pod" UID "/" ID "/kubepods/pod" OTHER "/" ID, UID, ID},
+        {"a user's group called pod, from there", "0::/../../../../user.slice/pod" UID "/" ID, NULL,
+         ""},
         {"a static pod", "0::/kubepods/burstable/pod" HASH "/" ID, HASH, ID},
         {"the sandbox's own group, without a container", "0::/kubepods/pod" UID, UID, ""},
         {"an id that is none", "0::/kubepods/pod" UID "/abc", UID, ""},

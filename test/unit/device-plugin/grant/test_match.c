@@ -6,6 +6,7 @@
 
 #include "test/unit/lib/base/expect.h"
 
+#include "lib/base/map.h"
 #include "lib/base/str.h"
 #include "test/unit/device-plugin/cards.h"
 
@@ -486,9 +487,36 @@ static void several_could_be_the_one(void **state)
     expect_done();
 }
 
+/* Containers with the same digest would share a folder, and with it their limits. */
+static void digests_differ(void **state)
+{
+    (void)state;
+    enum { SLICES = 80 };
+    struct arena a;
+    struct map seen;
+    arena_init(&a, 0);
+    map_init(&seen);
+    for (int x = 0; x < SLICES; x++)
+        for (int y = x + 1; y < SLICES; y++) {
+            const char *items[] = {arena_printf(&a, "GPU-8f1e-_-%d", x),
+                                   arena_printf(&a, "GPU-8f1e-_-%d", y)};
+            const char *turned[] = {items[1], items[0]};
+            const char *digest = match_digest(&(struct inventory_ids){items, 2}, &a);
+            expect_str("in any order", digest,
+                       match_digest(&(struct inventory_ids){turned, 2}, &a));
+            expect_str(items[0], NULL, map_put(&seen, digest, &seen));
+        }
+    expect_int("each pair of ids has its own", (int64_t)SLICES * (SLICES - 1) / 2,
+               (int64_t)map_count(&seen));
+    map_deinit(&seen);
+    arena_deinit(&a);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digests_differ),
         cmocka_unit_test_setup_teardown(several_could_be_the_one, setup, teardown),
         cmocka_unit_test_setup_teardown(who_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(admitted, setup, teardown),

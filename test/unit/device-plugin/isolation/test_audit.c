@@ -8,13 +8,31 @@
 
 #include "test/unit/device-plugin/isolation/crew.h"
 
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "device-plugin/isolation/budget.h"
+#include "device-plugin/isolation/isolation.h"
 #include "device-plugin/isolation/shares.h"
-#include "device-plugin/isolation/shares_metrics.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "test/unit/device-plugin/cards.h"
+
+/* Every question about a lock that this program asks. */
+static _Atomic int queries;
+
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *arg = va_arg(args, void *);
+    va_end(args);
+    queries += command == F_OFD_GETLK || command == F_GETLK;
+    return (int)syscall(SYS_fcntl, fd, command, arg);
+}
 
 #define GRANT(x) "\"scheduler.framework.gpushare.allocation\":\"" x "\""
 
@@ -101,9 +119,8 @@ static void begin(struct fixture *f, bool evict)
                                               .pods = &f->pods,
                                               .shares = f->base}};
     podcache_init(&f->pods);
-    f->monitor = monitor_new(&config);
-    monitor_mode(f->monitor, GPU_MODE_CGPU, true);
-    shares_metrics_init(f->base);
+    assert_int_equal(0, monitor_new(&f->monitor, &config, &err));
+    monitor_mode(f->monitor, GPU_MODE_CGPU, ISOLATION_LIBRARY);
     struct pod *pod = trainer(NULL);
     podcache_reset(&f->pods, &pod, 1);
 }
@@ -152,8 +169,11 @@ static void messages(struct fixture *f, int times, struct usage_process *list, s
                              .sight = {.inventory = f->cards, .cards = f->conditions},
                              .processes = list,
                              .processes_len = len};
-    for (int i = 0; i < times; i++)
+    for (int i = 0; i < times; i++) {
         monitor_message(f->monitor, &l);
+        monitor_settle(f->monitor);
+        loop_once(f->loop, 0);
+    }
 }
 
 static void looks(struct fixture *f, int times, size_t processes)
@@ -178,8 +198,16 @@ static void loose_processes(void **state)
     struct regionfile one, two;
     (void)state;
     begin(&f, false);
+    looks(&f, 2, 2);
+    expect_int("for a moment", 0, events);
+    looks(&f, 1, 2);
+    expect_int("a pod that should have our library and has no folder is not held", 1, events);
+    monitor_mode(f.monitor, GPU_MODE_CGPU, ISOLATION_KERNEL);
+    looks(&f, 1, 2);
+    events = 0;
     looks(&f, 5, 2);
-    expect_int("a pod without our library is not judged", 0, events);
+    expect_int("one of another engine needs none", 0, events);
+    monitor_mode(f.monitor, GPU_MODE_CGPU, ISOLATION_LIBRARY);
     give_folder(&f, "uid-trainer.0", 100, 0);
     assert_int_equal(0, regionfile_attach(&one, f.region));
     assert_int_equal(0, regionfile_attach(&two, f.region));
@@ -241,7 +269,7 @@ static void memory_beyond_the_limit(void **state)
         {"a context larger than what is allowed", 600, 3072, "uid-trainer.0", false},
         {"one MiB more", 600, 3073, "uid-trainer.0", true},
         {"mounts that do not tell: the pod has one container", 300, 3072 + 213, "", true},
-        {"another container of the pod, which has no limits", 300, 9000, "uid-trainer.7", false},
+        {"another container of the pod, which has no limits", 300, 9000, "uid-trainer.7", true},
         {"the driver does not tell", 300, -1, "uid-trainer.0", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -257,10 +285,9 @@ static void memory_beyond_the_limit(void **state)
         expect_int(rows[i].row, rows[i].over, evictions);
         if (rows[i].over) {
             char line[CREW_LINE];
-            (void)str_format(
-                line, sizeof line,
-                "the driver counts %lld MiB of card 1 for a container that may have 3072",
-                (long long)rows[i].mib);
+            (void)str_format(line, sizeof line,
+                             "the driver counts %lld MiB of card 1 for a pod that may have 3072",
+                             (long long)rows[i].mib);
             expect_true(rows[i].row, strstr(message, line) != NULL);
             expect_true("what happens", strstr(message, "The pod is evicted") != NULL);
             (void)str_format(line, sizeof line,
@@ -297,11 +324,6 @@ static void another_pods_folder(void **state)
     list[0].mib = 3072 + 213;
     messages(&f, 3, list, 1);
     expect_int("its own memory is", 1, evictions);
-    list[0] = process(100, 500, "");
-    messages(&f, 1, NULL, 0);
-    events = 0;
-    messages(&f, 3, list, 1);
-    expect_int("one that has not mounted it is not judged by it", 0, events);
     list[0] = process(100, 500, "unknown-0123.0");
     list[1] = process(101, 500, "unknown-0123.0");
     messages(&f, 1, NULL, 0);
@@ -312,6 +334,182 @@ static void another_pods_folder(void **state)
     end(&f);
 }
 
+/* What an earlier pod of the same name left is not this pod's doing. */
+static void an_earlier_pods_folder(void **state)
+{
+    struct fixture f;
+    struct error err = ERROR_INIT;
+    (void)state;
+    begin(&f, true);
+    give_folder(&f, "unknown-0123.0", 100, 0);
+    (void)str_format(f.region, sizeof f.region, "%s/unknown-0123.0/region", f.base);
+    struct shares_owner earlier = {.folder = "unknown-0123.0",
+                                   .uid = "uid-earlier",
+                                   .ns = "default",
+                                   .pod = "trainer",
+                                   .container = "c0"};
+    assert_int_equal(0, shares_complete(f.base, &earlier, 100, &err));
+    assert_int_equal(0, truncate(f.region, 0));
+    looks(&f, 5, 0);
+    expect_int("another uid", 0, events + evictions);
+    earlier.uid = "uid-trainer";
+    assert_int_equal(0, shares_complete(f.base, &earlier, 100, &err));
+    looks(&f, 3, 0);
+    expect_int("its own", 1, evictions);
+    end(&f);
+}
+
+/* ---- what a container may do to its region ---- */
+
+static void lock_byte(int fd, off_t at)
+{
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    assert_int_equal(0, fcntl(fd, F_OFD_SETLK, &l));
+}
+
+/* Every slot has an owner and holds memory, and the file has thousands of locks. */
+static int crowd(const char *path, int locks)
+{
+    struct regionfile r;
+    assert_int_equal(0, regionfile_attach(&r, path));
+    for (uint32_t slot = 0; slot < r.region.slots; slot++) {
+        atomic_store(&region_slot(&r.region, slot)->owner, 4711 + slot);
+        assert_true(slot == r.slot || region_take(&r.region, slot, 0, 1, UINT64_MAX));
+    }
+    munmap(r.map, r.size);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; i < locks; i++)
+        lock_byte(fd, 2 * i);
+    return fd;
+}
+
+static void keep_broken(void *arg, const struct shares_scan *l)
+{
+    *(const char **)arg = l->broken;
+}
+
+/* A question costs what the container wants it to cost: it may hold any number of locks. */
+static void locks_on_the_region(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f, false);
+    give_folder(&f, "uid-trainer.0", 100, 0);
+    int fd = crowd(f.region, 3000);
+    queries = 0;
+    looks(&f, 1, 1);
+    expect_true("a look asks once for each slot at most", queries <= REGION_SLOTS);
+    queries = 0;
+    (void)metric("");
+    expect_int("a scrape asks nothing", 0, queries);
+    queries = 0;
+    const char *broken = NULL;
+    shares_each(f.base, 0, keep_broken, &broken);
+    expect_int("no more after the time is over", 1, queries);
+    expect_str("then it cannot be read", "it has so many locks that they cannot be counted",
+               broken);
+    close(fd);
+    end(&f);
+}
+
+/* Its clients say themselves what they are limited to: the driver's figures decide. */
+static void clients_of_mps(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f, true);
+    monitor_mode(f.monitor, GPU_MODE_MPS, ISOLATION_MPS);
+    looks(&f, 5, 6);
+    expect_int("six processes within the share, and what the driver takes", 0, events);
+    struct usage_process list[] = {process(100, 3000, ""), process(101, 1097, "")};
+    messages(&f, 5, list, 2);
+    expect_int("they need no folder", 1, events);
+    expect_str("too much", "GpuIsolationBypassed", reason);
+    expect_true("how much, and why",
+                strstr(message,
+                       "the driver counts 4097 MiB of card 1 for a pod that may have 3072."
+                       " Not held are clients of MPS that change their own limits") != NULL);
+    expect_int("evicted", 1, evictions);
+    list[0].card = 0; /* which it was not given */
+    messages(&f, 1, NULL, 0);
+    events = 0;
+    messages(&f, 3, list, 2);
+    expect_true("another card",
+                strstr(message, "3000 MiB of card 0 for a pod that may have 0") != NULL);
+    monitor_mode(f.monitor, GPU_MODE_MPS, "none");
+    messages(&f, 1, NULL, 0);
+    events = 0;
+    messages(&f, 5, list, 2);
+    expect_int("without an engine nothing was promised", 0, events);
+    end(&f);
+}
+
+/* What nobody does by chance is told at once, though it was undone. */
+static void a_larger_region(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f, true);
+    give_folder(&f, "uid-trainer.0", 100, 0);
+    looks(&f, 5, 0);
+    expect_int("as it was made", 0, events);
+    assert_int_equal(0, truncate(f.region, 200 << 20));
+    looks(&f, 1, 0);
+    expect_int("larger", 1, events);
+    expect_str("what it is", "GpuIsolationBypassed", reason);
+    expect_true("why", strstr(message, "the region that container c0 shares with the node does not "
+                                       "count: it was made larger") != NULL);
+    expect_int("evicted", 1, evictions);
+    looks(&f, 5, 0);
+    expect_int("it is well again", 1, events);
+    struct regionfile one;
+    assert_int_equal(0, regionfile_attach(&one, f.region));
+    memset(one.map, 0xff, one.size);
+    looks(&f, 2, 0);
+    expect_int("unreadable, for a moment", 1, events);
+    looks(&f, 1, 0);
+    expect_int("it stays", 2, events);
+    munmap(one.map, one.size);
+    end(&f);
+}
+
+/* What a container writes, mounts or breaks does not hide what the driver counts. */
+static void nothing_hides_memory(void **state)
+{
+    static const struct {
+        const char *row, *folder; /* what is mounted where its folder should be */
+        bool unreadable;
+    } rows[] = {
+        {"a volume of a name like ours", "unknown-0badc0de.0", false},
+        {"another container's folder", "uid-trainer.7", false},
+        {"another pod's folder", "uid-other.0", false},
+        {"no mounts at all", "", false},
+        {"a region that is none", "uid-trainer.0", true},
+        {"both", "unknown-0badc0de.0", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct fixture f;
+        begin(&f, true);
+        give_folder(&f, "uid-trainer.0", 100, 300);
+        give_folder(&f, "uid-trainer.1", 100, 300); /* a second container */
+        struct regionfile one;
+        assert_int_equal(0, regionfile_attach(&one, f.region));
+        if (rows[i].unreadable)
+            memset(one.map, 0xff, one.size);
+        struct usage_process list[] = {process(100, 15000, rows[i].folder), process(200, 300, "")};
+        list[1].uid[0] = '\0'; /* a process that has ended, or whose cgroup cannot be read */
+        messages(&f, 50, list, 2);
+        expect_int(rows[i].row, 1, events);
+        expect_str(rows[i].row, "GpuIsolationBypassed", reason);
+        expect_true(rows[i].row, strstr(message, "15000 MiB of card 1") != NULL);
+        expect_true(rows[i].row, evictions > 0);
+        munmap(one.map, one.size);
+        end(&f);
+    }
+}
+
 /* ---- time ---- */
 
 static void measured(struct fixture *f, struct scan_busy *busy, size_t len, bool known, uint64_t at)
@@ -320,6 +518,7 @@ static void measured(struct fixture *f, struct scan_busy *busy, size_t len, bool
         .kind = SCAN_TIME, .busy = busy, .busy_len = len, .at_ns = (int64_t)at};
     l.timed[1] = known;
     monitor_message(f->monitor, &l);
+    monitor_settle(f->monitor);
 }
 
 static struct region_card read_card(const char *path)
@@ -364,7 +563,8 @@ static void time_is_measured(void **state)
     give_folder(&f, "uid-trainer.1", 100, 0);
     measured(&f, busy, 5, true, now + 3000);
     c = read_card(f.region);
-    expect_int("with two containers only the mounts tell", 5711 + 5700, (int64_t)c.measured_ns);
+    expect_int("of two containers the mounts choose; what names none counts for each", 2 * 5711,
+               (int64_t)c.measured_ns);
     c = read_card(second);
     expect_int("a container that may have all is left alone", 0, (int64_t)c.measured_at_ns);
     expect_int("nothing to say", 0, events);
@@ -412,8 +612,10 @@ static void time_is_not_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loose_processes), cmocka_unit_test(memory_beyond_the_limit),
-        cmocka_unit_test(another_pods_folder), cmocka_unit_test(time_is_measured),
-        cmocka_unit_test(time_is_not_measured)};
+        cmocka_unit_test(loose_processes),     cmocka_unit_test(memory_beyond_the_limit),
+        cmocka_unit_test(another_pods_folder), cmocka_unit_test(an_earlier_pods_folder),
+        cmocka_unit_test(locks_on_the_region), cmocka_unit_test(nothing_hides_memory),
+        cmocka_unit_test(a_larger_region),     cmocka_unit_test(clients_of_mps),
+        cmocka_unit_test(time_is_measured),    cmocka_unit_test(time_is_not_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

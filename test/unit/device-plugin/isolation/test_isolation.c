@@ -289,6 +289,14 @@ static void what_containers_get(void **state)
                      "mount %s/ld.so.preload:/etc/ld.so.preload; ",
                      f->dir, f->dir, f->dir),
         print(&f->a, &r));
+    f->config.regions_apart = true;
+    struct response apart = {0};
+    library->dress(&f->config, &f->inv, &unknown_pod, &f->a, &apart);
+    expect_str("a region in a file system of its own",
+               arena_printf(&f->a, "%s/regions/unknown-0123456789abcdef.0", f->dir),
+               apart.mounts[1].host_path);
+    expect_true("it is made there", apart.share->apart && !r.share->apart);
+    f->config.regions_apart = false;
     expect_true("read-only but for the region",
                 r.mounts[0].read_only && !r.mounts[1].read_only && r.mounts[2].read_only);
     assert_non_null(r.share);
@@ -302,7 +310,7 @@ static void what_containers_get(void **state)
                "isolation of GPU memory: at most 16 cards for a container, each with a uuid",
                err.text);
     r = (struct response){0};
-    unknown_pod.container_gib = 0;
+    unknown_pod.ids_digest = NULL;
     library->dress(&f->config, &f->inv, &unknown_pod, &f->a, &r);
     expect_true("no memory, no share", r.share == NULL && r.mounts_len == 0);
     expect_done();
@@ -377,11 +385,15 @@ static void the_daemon_is_supervised(void **state)
         file,
         "#!/bin/sh\n[ \"$1\" = -f ] || exit 1\ncd \"$CUDA_MPS_PIPE_DIRECTORY\" || exit 1\n"
         "[ -d \"$CUDA_MPS_LOG_DIRECTORY\" ] || exit 1\n[ -p control ] || /usr/bin/mkfifo control\n"
+        "[ \"$CUDA_MPS_PINNED_DEVICE_MEM_LIMIT\" = 0=8G ] || exit 1\n"
+        "[ -z \"$CUDA_MPS_ACTIVE_THREAD_PERCENTAGE\" ] || exit 1\n"
         "echo $$ > pid\nexec /bin/sleep 1000 <> control\n");
     (void)fclose(file);
     assert_int_equal(0, chmod(script, 0700));
     assert_int_equal(0, loop_new(&loop, &err));
+    assert_int_equal(0, setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=8G", 1));
     mpsd_new(&m, loop, script, f->dir, log_dir, on_changed, &changes);
+    assert_int_equal(0, unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"));
     expect_str("not before it is wanted", "(none)", found(f, GPU_MODE_MPS, &err));
     mpsd_want(m, true);
     turn(loop, f, true);
@@ -424,7 +436,8 @@ static void a_pod_that_is_not_known(void **state)
     assert_non_null(e);
     struct inventory_devices all;
     struct match_listed_container held = {.name = "main"};
-    const struct match_listed l = {.ns = "team", .name = "stranger", .key = "team/stranger"};
+    const struct match_listed l = {
+        .ns = "team", .name = "stranger", .key = "team/stranger", .uid = "u"};
     for (int i = 0; i < 2; i++) {
         enum mode_resource resource = i == 0 ? MODE_GPU_MEM : MODE_GPU_CORE;
         size_t want = i == 0 ? 2 : 30;
@@ -454,7 +467,7 @@ static void a_pod_that_is_not_known(void **state)
         "its part of the time, too",
         "cosched-gpu-limits 1\ncard GPU-00000000-0000-4000-8000-000000000001 mib=2048 percent=30 context=0\n",
         got(f, folder, "limits"));
-    expect_str("and whose it is", "team stranger main", got(f, folder, "owner"));
+    expect_str("and whose it is", "team stranger main u", got(f, folder, "owner"));
     held.held[MODE_GPU_MEM].len = 1;
     expect_int("one whose pod was known has no such folder", 0,
                e->complete(&f->config, &l, &held, &f->a, &err));

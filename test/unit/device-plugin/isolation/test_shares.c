@@ -10,6 +10,7 @@
 #include <dirent.h>
 
 #include "device-plugin/isolation/budget.h"
+#include "device-plugin/isolation/shares_region.h"
 
 #define UID "0f0e0d0c-1111-2222-3333-444455556666"
 
@@ -60,17 +61,20 @@ static void tell(void *arg, const struct shares_scan *l)
 {
     struct fixture *f = arg;
     f->told++;
-    (void)str_format(
-        f->text, sizeof f->text, "%s/%s/%s card %u: %lld of %lld MiB, peak %lld, denied %lld",
-        l->ns, l->pod, l->container, l->card, (long long)l->used_mib,
-        (long long)(l->limit->bytes >> 20), (long long)l->peak_mib, (long long)l->denied);
+    if (l->broken != NULL)
+        (void)str_format(f->text, sizeof f->text, "broken: %s", l->broken);
+    else
+        (void)str_format(
+            f->text, sizeof f->text, "%s/%s/%s card %u: %lld of %lld MiB, peak %lld, denied %lld",
+            l->ns, l->pod, l->container, l->card, (long long)l->used_mib,
+            (long long)(l->limit->bytes >> 20), (long long)l->peak_mib, (long long)l->denied);
 }
 
 static const char *told(struct fixture *f)
 {
     f->told = 0;
     f->text[0] = '\0';
-    shares_each(f->base, tell, f);
+    shares_each(f->base, SHARES_REGION_BUDGET_US, tell, f);
     return f->text;
 }
 
@@ -112,7 +116,7 @@ static void hostile_regions(void **state)
     for (int i = 0; i < 3; i++) {
         memset(bytes, i == 0 ? 0xff : i == 1 ? 0 : 0x5a, n);
         crew_write(&c, "region", bytes, n);
-        expect_str("not a region", "", told(f));
+        expect_str("not a region", "broken: what it holds is not a region", told(f));
     }
     for (int fill = 0; fill < 256; fill += 51) {
         memset(bytes, fill, n);
@@ -125,20 +129,20 @@ static void hostile_regions(void **state)
     for (size_t cut = 0; cut < n; cut += cut < 200 ? 7 : n / 9) {
         region_format(bytes, REGION_SLOTS, 1);
         crew_write(&c, "region", bytes, cut);
-        expect_str("cut short", "", told(f));
+        expect_str("cut short", "broken: what it holds is not a region", told(f));
     }
     ((struct region_header *)(void *)bytes)->version = 2;
     crew_write(&c, "region", bytes, n);
-    expect_str("of a version to come", "", told(f));
+    expect_str("of a version to come", "broken: what it holds is not a region", told(f));
     free(bytes);
     char path[CREW_PATH];
     crew_path(&c, "region", path);
     unlink(path);
     assert_int_equal(0, mkfifo(path, 0600));
-    expect_str("a pipe: nothing waits for it", "", told(f));
+    expect_str("a pipe: nothing waits for it", "broken: what it holds is not a region", told(f));
     unlink(path);
     assert_int_equal(0, symlink("/dev/zero", path));
-    expect_str("a link elsewhere", "", told(f));
+    expect_str("a link elsewhere", "broken: it cannot be opened", told(f));
     expect_done();
 }
 
@@ -267,10 +271,54 @@ static void hostile_measurements(void **state)
     expect_done();
 }
 
-static bool is_first(void *arg, const char *uid)
+static struct stat stat_of(const char *path)
+{
+    struct stat st = {0};
+    (void)lstat(path, &st);
+    return st;
+}
+
+/* A container writes into its region beyond its end, reserves blocks behind it, and makes a program
+ * of root's out of it. */
+static void a_region_as_a_place_for_files(void **state)
+{
+    struct fixture *f = *state;
+    char path[CREW_PATH];
+    const off_t size = (off_t)region_bytes(REGION_SLOTS, 1);
+    static const char more[64 << 10] = "#!/bin/sh";
+    assert_int_equal(0, chmod(f->base, 0755)); /* as older plugins made it */
+    prepare(f);
+    (void)str_format(path, sizeof path, "%s/" UID ".0/region", f->base);
+    expect_int("nobody but root comes near", 0700, stat_of(f->base).st_mode & 07777);
+    expect_int("its size", size, stat_of(path).st_size);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 320; i++) /* 20 MiB */
+        assert_int_equal(sizeof more, pwrite(fd, more, sizeof more, size + i * (off_t)sizeof more));
+    expect_str("found", "broken: it was made larger", told(f));
+    expect_int("and cut", size, stat_of(path).st_size);
+    expect_true("the blocks are free again", stat_of(path).st_blocks * 512 < size + (64 << 10));
+    expect_str("then it is well", "team/train-1/main card 0: 0 of 64 MiB, peak 0, denied 0",
+               told(f));
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, size, 20 << 20) == 0) {
+        expect_str("blocks behind its end", "broken: it was made larger", told(f));
+        expect_true("they are free again", stat_of(path).st_blocks * 512 < size + (64 << 10));
+    }
+    assert_int_equal(0, fchmod(fd, 06755));
+    expect_str("a program", "broken: it was made a program", told(f));
+    expect_int("no longer", 0666, stat_of(path).st_mode & 07777);
+    expect_str("then it is well", "team/train-1/main card 0: 0 of 64 MiB, peak 0, denied 0",
+               told(f));
+    assert_int_equal(0, ftruncate(fd, size / 2));
+    expect_str("made smaller", "broken: what it holds is not a region", told(f));
+    close(fd);
+    expect_done();
+}
+
+static bool is_first(void *arg, const struct shares_owner *o)
 {
     (void)arg;
-    return strcmp(uid, UID) == 0;
+    return strcmp(o->uid, UID) == 0;
 }
 
 static void swept(void **state)
@@ -298,8 +346,12 @@ static void swept(void **state)
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        CASE(a_container_in_its_folder), CASE(hostile_regions),      CASE(upgrades),
-        CASE(versions_together),         CASE(hostile_measurements), CASE(swept)};
+    const struct CMUnitTest tests[] = {CASE(a_container_in_its_folder),
+                                       CASE(hostile_regions),
+                                       CASE(upgrades),
+                                       CASE(versions_together),
+                                       CASE(hostile_measurements),
+                                       CASE(a_region_as_a_place_for_files),
+                                       CASE(swept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

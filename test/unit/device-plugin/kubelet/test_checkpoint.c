@@ -27,6 +27,7 @@ static void the_kubelets_form(void **state)
     arena_init(&a, 0);
     expect_int("read", 0, checkpoint_decode(text, sizeof text - 1, &a, &c, &err));
     expect_int("entries of ours, in a form that we know", 2, (int64_t)c.len);
+    expect_int("of ours, in a form that we do not know", 1, (int64_t)c.unread);
     struct inventory_ids ids = cards_ids(&a, "GPU-a:1-1 GPU-a:0-0");
     const struct checkpoint_entry *e = checkpoint_find(&c, MODE_GPU_MEM, &ids);
     expect_str("by ids in any order", "u1", e != NULL ? e->uid : "(none)");

@@ -302,8 +302,7 @@ static void ids_on_another_card_are_refused(void **state)
                 strstr(f->record, "gpu-confirmed\":\"{\\\"0\\\":{\\\"0\\\":2}}\"") != NULL);
     kubelet_hold(f->kubelet, "default", "a", "c0", MEM, &none);
     error_clear(&err);
-    expect_int("ids of nobody, as of an init container, may start", 0,
-               kubelet_pre_start(f->kubelet, MEM, &ids, &err));
+    expect_int("ids of nobody do not start", -1, kubelet_pre_start(f->kubelet, MEM, &ids, &err));
     expect_int("nobody waits for four", -1, kubelet_prefer(f->kubelet, MEM, &ids, 4, &none, &err));
     expect_done();
 }
@@ -356,6 +355,63 @@ static void one_that_runs_and_is_not_marked_is_caught_up_with(void **state)
     expect_done();
 }
 
+#define PERCENT(x) "\"gpushare.alibabacloud.com/core-percentage\":\"" x "\""
+
+/* Neither the webhook nor the scheduler has judged these: they opted out, or were bound by hand. */
+static void what_the_contract_forbids_is_refused(void **state)
+{
+    struct plugin_fixture *f = *state;
+    struct kubelet_answer env;
+    struct kubelet_ids available, chosen, ids = {.len = 30};
+    struct error err = ERROR_INIT;
+    static const struct {
+        const char *row, *containers, *annotations, *resource;
+        size_t count;
+        const char *why;
+    } rows[] = {
+        {"compute without memory", "c0=gpu-core.percentage:30", "", CORE, 30,
+         "30 percent of a card without memory of it"},
+        {"with a grant", "c0=gpu-core.percentage:30", PERCENT("{\\\"0\\\":{\\\"1\\\":30}}"), CORE,
+         30, "30 percent of a card without memory of it"},
+        {"in one of two containers", "c0=gpu-core.percentage:30 c1=gpu-mem:1",
+         GRANT("{\\\"1\\\":{\\\"1\\\":1}}") "," PERCENT("{\\\"0\\\":{\\\"1\\\":30}}"), MEM, 1,
+         "30 percent of a card without memory of it"},
+        {"not a multiple of 5", "c0=gpu-mem:1,gpu-core.percentage:7",
+         GRANT("{\\\"0\\\":{\\\"1\\\":1}}") "," PERCENT("{\\\"0\\\":{\\\"1\\\":7}}"), CORE, 7,
+         "7 is not a multiple of 5; write 5 or 10"},
+        {"two kinds of cards", "c0=gpu-mem:1 c1=gpu:1", GRANT("{\\\"0\\\":{\\\"1\\\":1}}"), MEM, 1,
+         "aliyun.com/gpu]: does not go together with aliyun.com/gpu-mem in one pod"},
+    };
+    plugin_node(f, MODE("core_mem"), "");
+    expect_list(f, "memory", MEM, 30, 30);
+    expect_list(f, "compute", CORE, 200, 200);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int refused = f->refused;
+        plugin_arrive(f, "a", rows[i].containers, rows[i].annotations);
+        const char *said = plugin_allocate(f, rows[i].resource, rows[i].count, &env, &err);
+        expect_true(rows[i].row, strstr(said, rows[i].why) != NULL);
+        expect_int(rows[i].row, refused + 1, f->refused);
+        kubelet_remove_pod(f->kubelet, "default", "a");
+        podcache_remove(&f->pods, "default/a");
+    }
+
+    /* A pod that the API server cannot tell us about. Its memory may be asked for after its
+     * compute, so it is its start that is refused. */
+    f->remote_error = ERROR_UNAVAILABLE;
+    kubelet_add_pod(f->kubelet, "default", "x", one);
+    kubelet_free_ids(f->kubelet, CORE, &available);
+    expect_int("7 percent", -1, kubelet_prefer(f->kubelet, CORE, &available, 7, &chosen, &err));
+    expect_true("are refused", strstr(err.text, "7 is not a multiple of 5") != NULL);
+    for (size_t k = 0; k < ids.len; k++)
+        (void)str_format(ids.items[k], KUBELET_ID, "GPU-a-_-%zu", k);
+    expect_int("30 percent", 0, kubelet_allocate(f->kubelet, CORE, &ids, &env, &err));
+    kubelet_hold(f->kubelet, "default", "x", "c0", CORE, &ids);
+    expect_int("without memory do not start", -1, kubelet_pre_start(f->kubelet, CORE, &ids, &err));
+    expect_true("in words", strstr(err.text, "30 percent of a card without memory of it") != NULL);
+    expect_int("nothing has started", 0, f->starting);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +432,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_runs_and_is_not_marked_is_caught_up_with,
                                         plugin_setup, plugin_teardown),
         cmocka_unit_test_setup_teardown(pods_that_are_not_held_are_told_once, plugin_setup,
+                                        plugin_teardown),
+        cmocka_unit_test_setup_teardown(what_the_contract_forbids_is_refused, plugin_setup,
                                         plugin_teardown),
         cmocka_unit_test_setup_teardown(ids_on_another_card_are_refused, plugin_setup,
                                         plugin_teardown),

@@ -107,8 +107,8 @@ static int setup(void **state)
                                                   .pods = &f->pods,
                                                   .arg = f}};
     podcache_init(&f->pods);
-    f->monitor = monitor_new(&f->config);
-    monitor_mode(f->monitor, GPU_MODE_SHARE, false);
+    assert_int_equal(0, monitor_new(&f->monitor, &f->config, NULL));
+    monitor_mode(f->monitor, GPU_MODE_SHARE, NULL);
     *state = f;
     return 0;
 }
@@ -253,8 +253,8 @@ static void restart(struct fixture *f)
     podcache_deinit(&f->pods);
     podcache_init(&f->pods);
     f->events = 0;
-    f->monitor = monitor_new(&f->config);
-    monitor_mode(f->monitor, GPU_MODE_SHARE, false);
+    assert_int_equal(0, monitor_new(&f->monitor, &f->config, NULL));
+    monitor_mode(f->monitor, GPU_MODE_SHARE, NULL);
 }
 
 static void a_sick_card_over_a_restart(void **state)
@@ -354,7 +354,7 @@ static void deliver(void *arg, void *msg)
 {
     struct fixture *f = arg;
     monitor_message(f->monitor, msg);
-    scan_letter_free(msg);
+    scan_message_free(msg);
 }
 
 static void drive(struct fixture *f, const char *reason)
@@ -389,7 +389,7 @@ static void a_driver_that_hangs(void **state)
         atomic_store(&scanned, 0);
         atomic_store(&hang_card, rows[i].card);
         f->reason[0] = '\0';
-        assert_int_equal(0, mailbox_new(&mb, f->loop, 4, deliver, scan_letter_free, f, &err));
+        assert_int_equal(0, mailbox_new(&mb, f->loop, 4, deliver, scan_message_free, f, &err));
         struct scan_config c = {.type = &type, .proc = "/proc", .interval_ms = 5, .mailbox = mb};
         assert_int_equal(0, scan_start(&s, &c, &err));
         monitor_watch(f->monitor, s);
@@ -484,7 +484,7 @@ static void use_against_share(void **state)
         scan(f, use, 4);
     expect_int("and once that it is over", 2, f->pod_events);
     expect_str("as that", "GpuShareKept", f->reason);
-    monitor_mode(f->monitor, GPU_MODE_CGPU, true);
+    monitor_mode(f->monitor, GPU_MODE_CGPU, "library");
     use[0].mib = 9000;
     scan(f, use, 4);
     expect_int("where an engine limits it, there is nothing to say", 2, f->pod_events);
@@ -565,7 +565,7 @@ static void the_kubelets_cpu_manager(void **state)
         assert_int_equal((ssize_t)strlen(rows[i].text),
                          write(fd, rows[i].text, strlen(rows[i].text)));
         close(fd);
-        monitor_mode(f->monitor, rows[i].mode, false);
+        monitor_mode(f->monitor, rows[i].mode, NULL);
         scan(f, NULL, 0);
         expect_int(rows[i].row, rows[i].events, f->events);
         expect_metric(rows[i].row, "cosched_device_plugin_cpu_manager_static 1", rows[i].metric);

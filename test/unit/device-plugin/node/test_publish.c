@@ -289,6 +289,46 @@ static void annotations_of_pods(void **state)
     expect_done();
 }
 
+/* An older write that fails while a newer one waits must not come after it. Another pod's write,
+ * which fails later and is tried again, shows that the older one would have been. */
+static void the_newest_is_written_last(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    struct arena a;
+    struct gpu_inventory inv;
+    struct pod *pod = cards_pod("p", "c0=gpu-mem:3", "");
+    struct grant_share older = {.card = 0, .gib = 3}, newer = {.card = 1, .gib = 3};
+    arena_init(&a, 0);
+    cards_make(&inv, &a, (const int64_t[]){16160, 16160, 0});
+    for (int cpus = 0; cpus < 2; cpus++) {
+        start(&f, 0);
+        twin_fault(f.twin, TWIN_OTHER, TWIN_HANG);
+        if (cpus)
+            publish_applied(f.publish, pod, "older");
+        else
+            publish_grant(f.publish, pod, &(struct grant){.shares = &older, .shares_len = 1}, &inv);
+        await(&f, "the older one is under way", 1);
+        twin_script_for(f.twin, "/pods/p", 200, "", "{}");
+        twin_script_for(f.twin, "/pods/p", 200, "", "{}");
+        twin_script_for(f.twin, "/pods/other", 500, "", "{\"kind\":\"Status\"}");
+        twin_script_for(f.twin, "/pods/other", 200, "", "{}");
+        if (cpus)
+            publish_applied(f.publish, pod, "newer");
+        else
+            publish_grant(f.publish, pod, &(struct grant){.shares = &newer, .shares_len = 1}, &inv);
+        publish_assigned(f.publish, "default", "other", "u2", false);
+        await(&f, "it fails, the newer one does not", 4);
+        expect_request(&f, "the newer one", 2, cpus ? "newer" : "{\\\"0\\\":{\\\"1\\\":3}}");
+        expect_request(&f, "the other pod", 1, "/pods/other");
+        expect_request(&f, "nothing of the first in between", 0, "/pods/other");
+        stop(&f);
+    }
+    pod_free(pod);
+    arena_deinit(&a);
+    expect_done();
+}
+
 static void evictions(void **state)
 {
     (void)state;
@@ -325,6 +365,7 @@ int main(void)
         cmocka_unit_test(answers_that_are_no),
         cmocka_unit_test(a_pod_that_cannot_be_written_is_not_in_the_way),
         cmocka_unit_test(annotations_of_pods),
+        cmocka_unit_test(the_newest_is_written_last),
         cmocka_unit_test(evictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

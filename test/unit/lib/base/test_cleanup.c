@@ -63,7 +63,7 @@ static char *keep_text(void)
     return take_ptr(&text);
 }
 
-/* clang 14's analyzer does not know the attribute: let it think somebody keeps the memory */
+/* clang 14's analyzer does not know the attribute: make it believe the memory is kept */
 static const void *seen;
 
 static void memory_is_freed_or_taken(void **state)

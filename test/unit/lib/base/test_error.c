@@ -181,6 +181,17 @@ static void the_same_is_no_news(void **state)
     expect_done();
 }
 
+static void what_may_pass_is_transient(void **state)
+{
+    (void)state;
+    for (int code = ERROR_NONE; code <= ERROR_INTERNAL; code++) {
+        struct error err = {.code = (enum error_code)code};
+        bool passes = code == ERROR_THROTTLED || code == ERROR_TIMEOUT || code == ERROR_UNAVAILABLE;
+        expect_int(error_code_name(err.code), passes, error_is_transient(&err));
+    }
+    expect_done();
+}
+
 static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
@@ -206,6 +217,7 @@ int main(void)
         cmocka_unit_test(errno_becomes_a_code),
         cmocka_unit_test(nobody_needs_to_care),
         cmocka_unit_test(the_same_is_no_news),
+        cmocka_unit_test(what_may_pass_is_transient),
         cmocka_unit_test(every_code_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Requests as bytes: each is read whole, cut in two at every place, and byte by byte. Replies are
- * in test_reply, what a server makes of a request in test_server.
+ * in test/unit/lib/kube/test_http_reply.c.
  */
 #include "lib/base/http_parse.h"
 

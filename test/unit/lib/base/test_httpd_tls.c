@@ -82,9 +82,10 @@ static void handle(void *arg, const struct httpd_request *r, struct httpd_respon
     strbuf_addf(&response->body, "%s %s %s", r->method, r->path, r->body);
 }
 
-static struct httpd *start(void)
+static struct httpd *start_for(const char *client_ca_pem)
 {
     struct httpd_config config = {.address = "127.0.0.1",
+                                  .client_ca_pem = client_ca_pem,
                                   .threads = 2,
                                   .max_body_bytes = 1000,
                                   .max_connections = 64,
@@ -96,6 +97,11 @@ static struct httpd *start(void)
     if (httpd_start(&h, &config, &err) < 0)
         fail_msg("httpd_start: %s", err.text);
     return h;
+}
+
+static struct httpd *start(void)
+{
+    return start_for(NULL);
 }
 
 static int begin(void **state)
@@ -129,10 +135,10 @@ static void close_client(struct client *c)
         close(c->fd);
 }
 
-/* A handshake with a peer that must show one of the trusted certificates. Returns GnuTLS' word: 0
- * is good. */
-static int handshake(struct client *c, const struct httpd *h, const struct pem *trusted,
-                     int trusted_len, const char *priorities)
+/* A handshake with a peer that must show one of the trusted certificates; own is shown to it (NULL:
+ * none). Returns GnuTLS' word: 0 is good. */
+static int handshake_as(struct client *c, const struct httpd *h, const struct pem *own,
+                        const struct pem *trusted, int trusted_len, const char *priorities)
 {
     *c = (struct client){.fd = wire_connect("127.0.0.1", httpd_port(h))};
     if (c->fd < 0)
@@ -140,6 +146,8 @@ static int handshake(struct client *c, const struct httpd *h, const struct pem *
     gnutls_certificate_allocate_credentials(&c->trusted);
     for (int i = 0; i < trusted_len; i++)
         gnutls_certificate_set_x509_trust(c->trusted, &(gnutls_x509_crt_t){trusted[i].crt}, 1);
+    if (own != NULL)
+        gnutls_certificate_set_x509_key(c->trusted, &(gnutls_x509_crt_t){own->crt}, 1, own->secret);
     gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
     gnutls_priority_set_direct(c->session, priorities != NULL ? priorities : "NORMAL", NULL);
     gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE, c->trusted);
@@ -150,6 +158,12 @@ static int handshake(struct client *c, const struct httpd *h, const struct pem *
         rc = gnutls_handshake(c->session);
     while (rc < 0 && gnutls_error_is_fatal(rc) == 0);
     return rc;
+}
+
+static int handshake(struct client *c, const struct httpd *h, const struct pem *trusted,
+                     int trusted_len, const char *priorities)
+{
+    return handshake_as(c, h, NULL, trusted, trusted_len, priorities);
 }
 
 /* Serial number of the certificate that the peer showed. */
@@ -360,6 +374,44 @@ static void rotation_breaks_no_handshake(void **state)
     expect_done();
 }
 
+/* pems[1] is the CA of the clients. */
+static void only_clients_of_the_ca_are_answered(void **state)
+{
+    (void)state;
+    static struct pem good, foreign;
+    make_pem(&good, 50, &pems[1]);
+    make_pem(&foreign, 51, &pems[2]);
+    static const struct {
+        const char *row;
+        const struct pem *own;
+        bool answered;
+    } rows[] = {{"of the CA", &good, true},
+                {"of another CA", &foreign, false},
+                {"of itself", &pems[3], false},
+                {"none", NULL, false}};
+    httpd_stop(server);
+    server = start_for(pems[1].cert);
+    expect_int("set", 0, httpd_set_certificate(server, pems[0].cert, pems[0].key, NULL));
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        struct client c;
+        const char *version =
+            i % 2 == 0 ? "NORMAL:-VERS-ALL:+VERS-TLS1.3" : "NORMAL:-VERS-ALL:+VERS-TLS1.2";
+        /* In TLS 1.3 the client is done before the server has judged it. */
+        bool done = handshake_as(&c, server, rows[i / 2].own, pems, 1, version) == 0;
+        expect_int(rows[i / 2].row, rows[i / 2].answered, done && ask(&c, post, "POST /a {}"));
+        close_client(&c);
+    }
+    struct httpd_config config = {
+        .address = "127.0.0.1", .tls = true, .client_ca_pem = "none", .handler = handle};
+    struct httpd *h = NULL;
+    struct error err = ERROR_INIT;
+    expect_int("no CA", -1, httpd_start(&h, &config, &err));
+    expect_true("says so", str_starts(err.text, "CA of clients: "));
+    free_pem(&good);
+    free_pem(&foreign);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_chain_is_shown_whole, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_certificate_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(rotation_breaks_no_handshake, begin, end),
+        cmocka_unit_test_setup_teardown(only_clients_of_the_ca_are_answered, begin, end),
     };
     return cmocka_run_group_tests_name("httpd_tls", tests, make_all, free_all);
 }

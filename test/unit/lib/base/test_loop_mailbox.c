@@ -7,7 +7,7 @@
 #include "lib/base/clock.h"
 #include "test/unit/lib/base/looped.h"
 
-enum { WRITERS = 4, LETTERS = 5000 };
+enum { WRITERS = 4, MESSAGES = 5000 };
 
 struct message {
     int writer, number;
@@ -57,18 +57,18 @@ struct writer {
 static void *write_messages(void *arg)
 {
     struct writer *w = arg;
-    for (int i = 0; i < LETTERS; i++)
+    for (int i = 0; i < MESSAGES; i++)
         if (!mailbox_post(w->office->box, new_message(w->number, i)))
             w->refused++;
     return NULL;
 }
 
-static void letters_of_many_writers_arrive_in_their_order(void **state)
+static void messages_of_many_writers_arrive_in_their_order(void **state)
 {
     (void)state;
     static const size_t capacities[] = {1, 2, 64, 65, 1000000};
     for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
-        struct post_office office = {.stop_at = WRITERS * LETTERS};
+        struct post_office office = {.stop_at = WRITERS * MESSAGES};
         assert_int_equal(
             0, mailbox_new(&office.box, loop, capacities[c], deliver, dispose, &office, NULL));
         struct writer writers[WRITERS];
@@ -80,8 +80,8 @@ static void letters_of_many_writers_arrive_in_their_order(void **state)
         loop_run(loop);
         for (int i = 0; i < WRITERS; i++)
             pthread_join(threads[i], NULL);
-        expect_int("all delivered", WRITERS * LETTERS, office.delivered);
-        expect_int("each writer's letters in order", 0, office.wrong);
+        expect_int("all delivered", WRITERS * MESSAGES, office.delivered);
+        expect_int("each writer's messages in order", 0, office.wrong);
         mailbox_free(office.box);
     }
     expect_done();
@@ -108,11 +108,11 @@ static void closing_frees_the_writers_that_wait(void **state)
         refused += writers[i].refused;
     }
     expect_true("some were refused", refused > 0);
-    expect_int("each refused letter was disposed of", refused, disposed);
+    expect_int("each refused message was disposed of", refused, disposed);
     expect_int("a post after the close", false, mailbox_post(office.box, new_message(0, 0)));
     loop_once(loop, 0);
     mailbox_free(office.box);
-    expect_int("every letter was delivered or disposed of", WRITERS * LETTERS + 1,
+    expect_int("every message was delivered or disposed of", WRITERS * MESSAGES + 1,
                office.delivered + disposed);
     expect_int("order", 0, office.wrong);
     expect_done();
@@ -159,7 +159,7 @@ static void a_capacity_of_none_is_refused(void **state)
     expect_done();
 }
 
-/* A letter with number n > 0 posts n - 1 twice, from inside deliver. */
+/* A message with number n > 0 posts n - 1 twice, from inside deliver. */
 static struct mailbox *nested_box;
 static int nested_delivered;
 
@@ -181,23 +181,23 @@ static void the_loop_itself_may_post_over_the_capacity(void **state)
     expect_true("post", mailbox_post(nested_box, new_message(0, 9)));
     for (int i = 0; i < 100; i++)
         loop_once(loop, 0);
-    expect_int("2^10 - 1 letters, and no deadlock", 1023, nested_delivered);
+    expect_int("2^10 - 1 messages, and no deadlock", 1023, nested_delivered);
     mailbox_free(nested_box);
     expect_done();
 }
 
-/* Letters that never end: each one posts itself again. */
+/* Messages that never end: each one posts itself again. */
 static void deliver_forever(void *arg, void *msg)
 {
     (*(int *)arg)++;
     mailbox_post(nested_box, msg);
 }
 
-static void an_endless_stream_of_letters_does_not_starve_timers(void **state)
+static void an_endless_stream_of_messages_does_not_starve_timers(void **state)
 {
     (void)state;
     int delivered = 0;
-    static char message[] = "letter";
+    static char message[] = "message";
     assert_int_equal(0, mailbox_new(&nested_box, loop, 1, deliver_forever, NULL, &delivered, NULL));
     mailbox_post(nested_box, message);
     loop_once(loop, 1000);
@@ -239,13 +239,13 @@ static void mailboxes_are_read_in_the_order_they_were_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(letters_of_many_writers_arrive_in_their_order, begin, end),
+        cmocka_unit_test_setup_teardown(messages_of_many_writers_arrive_in_their_order, begin, end),
         cmocka_unit_test_setup_teardown(closing_frees_the_writers_that_wait, begin, end),
         cmocka_unit_test_setup_teardown(what_is_inside_is_delivered_after_the_close, begin, end),
         cmocka_unit_test_setup_teardown(freeing_disposes_of_what_is_inside, begin, end),
         cmocka_unit_test_setup_teardown(a_capacity_of_none_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(the_loop_itself_may_post_over_the_capacity, begin, end),
-        cmocka_unit_test_setup_teardown(an_endless_stream_of_letters_does_not_starve_timers, begin,
+        cmocka_unit_test_setup_teardown(an_endless_stream_of_messages_does_not_starve_timers, begin,
                                         end),
         cmocka_unit_test_setup_teardown(mailboxes_are_read_in_the_order_they_were_made, begin, end),
     };

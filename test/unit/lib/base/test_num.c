@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/num.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "test/unit/lib/base/expect.h"
 
 static void arithmetic_refuses_to_wrap(void **state)
@@ -138,6 +141,34 @@ static void a_range_has_two_ends(void **state)
     expect_done();
 }
 
+static void an_index_is_written_in_one_way(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        bool ok;
+    } rows[] = {{"0", true},
+                {"7", true},
+                {"63", true},
+                {"64", false},
+                {"", false},
+                {"00", false},
+                {"07", false},
+                {"-0", false},
+                {"-1", false},
+                {"+1", false},
+                {" 1", false},
+                {"1x", false},
+                {"99999999999999999999", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t out = 0;
+        bool ok = num_parse_index(rows[i].in, strlen(rows[i].in), 64, &out);
+        expect_int(rows[i].in, rows[i].ok, ok);
+        expect_int(rows[i].in, rows[i].ok ? atoll(rows[i].in) : (int64_t)out, (int64_t)out);
+    }
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +176,7 @@ int main(void)
         cmocka_unit_test(saturating_arithmetic_holds_at_the_ends),
         cmocka_unit_test(parsing_is_strict),
         cmocka_unit_test(a_range_has_two_ends),
+        cmocka_unit_test(an_index_is_written_in_one_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

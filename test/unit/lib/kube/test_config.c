@@ -213,7 +213,7 @@ static void test_inline(void **state)
     assert_false(kube_config_is_loopback(c));
     assert_true(kube_config_token(c, token, sizeof token));
     assert_string_equal("abc", token);
-    assert_false(kube_config_token(c, token, 3)); /* no room */
+    assert_false(kube_config_token(c, token, 3)); /* buffer too small */
     kube_config_free(c);
 }
 
@@ -439,7 +439,7 @@ static void test_rows(void **state)
     if (options_parse(&program, tables, 1, argv, &operands, &err) != OPTIONS_RUN)
         fail_msg("%s", err.text);
     assert_int_equal(256 << 20, o.max_list_bytes);
-    assert_int_equal(8 << 20, o.max_line_bytes);
+    assert_int_equal(32 << 20, o.max_line_bytes);
     assert_int_equal(16 << 20, o.max_reply_bytes);
     assert_int_equal(1000000, o.max_objects);
     assert_int_equal(5000, o.page_size);

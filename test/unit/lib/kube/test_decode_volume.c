@@ -76,27 +76,26 @@ static void test_bad_volumes(void **state)
         const char *text, *says; /* NULL: accepted */
     } rows[] = {
         {POD("'volumes':null"), NULL},
-        {POD("'volumes':3"), "pod ns/a: spec.volumes: must be a list, not number"},
+        {POD("'volumes':3"), "spec.volumes: must be a list, not number"},
         {VOLUME("'persistentVolumeClaim':3"),
-         "pod ns/a: spec.volumes[0]: persistentVolumeClaim: must be an object, not number"},
+         "spec.volumes[0]: persistentVolumeClaim: must be an object, not number"},
         {VOLUME("'persistentVolumeClaim':{'claimName':3}"),
-         "pod ns/a: spec.volumes[0]: persistentVolumeClaim.claimName: must be a string without NUL, not number"},
+         "spec.volumes[0]: persistentVolumeClaim.claimName: must be a string without NUL, not number"},
         {VOLUME("'persistentVolumeClaim':{'readOnly':'yes'}"),
-         "pod ns/a: spec.volumes[0]: readOnly: must be true or false, not string"},
+         "spec.volumes[0]: readOnly: must be true or false, not string"},
         {VOLUME("'csi':{'driver':3}"),
-         "pod ns/a: spec.volumes[0]: csi.driver: must be a string without NUL, not number"},
+         "spec.volumes[0]: csi.driver: must be a string without NUL, not number"},
         {VOLUME("'cinder':{'volumeID':3}"),
-         "pod ns/a: spec.volumes[0]: cinder: volumeID: must be a string without NUL, not number"},
+         "spec.volumes[0]: cinder: volumeID: must be a string without NUL, not number"},
         {VOLUME("'rbd':{'monitors':3}"),
-         "pod ns/a: spec.volumes[0]: rbd.monitors: must be a list, not number"},
+         "spec.volumes[0]: rbd.monitors: must be a list, not number"},
         {VOLUME("'rbd':{'pool':3}"),
-         "pod ns/a: spec.volumes[0]: rbd.pool: must be a string without NUL, not number"},
+         "spec.volumes[0]: rbd.pool: must be a string without NUL, not number"},
         {VOLUME("'iscsi':{'iqn':3}"),
-         "pod ns/a: spec.volumes[0]: iscsi.iqn: must be a string without NUL, not number"},
-        {VOLUME("'image':{'reference':3}"),
-         "pod ns/a: spec.volumes[0]: image.reference: must be a string without NUL, not number"},
+         "spec.volumes[0]: iscsi.iqn: must be a string without NUL, not number"},
+        {VOLUME("'image':{'reference':3}"), NULL},
         {POD("'volumes':[{'name':'v','emptyDir':{}},{'name':3,'ephemeral':{}}]"),
-         "pod ns/a: spec.volumes[1]: name: must be a string without NUL, not number"},
+         "spec.volumes[1]: name: must be a string without NUL, not number"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         decode_kit_pod_row(rows[i].text, rows[i].says);
@@ -147,13 +146,8 @@ static void test_the_rest_of_a_pod(void **state)
     expect_int("the others are", 1, resources_get(&p->request, "example.com/nic", NULL));
     expect_int("cpu", 1000, p->request.cpu_milli);
     pod_free(p);
-    decode_kit_pod_row("{'metadata':{'name':'a','namespace':'ns'},'status':{'startTime':3}}",
-                       "pod ns/a: status.startTime: must be a time, not number");
-    decode_kit_pod_row(
-        "{'metadata':{'name':'a','namespace':'ns'},'status':{'extendedResourceClaimStatus':{'requestMappings':[{'resourceName':3}]}}}",
-        "pod ns/a: status.extendedResourceClaimStatus.requestMappings[0]: resourceName: must be a string without NUL, not number");
     decode_kit_pod_row(POD("'hostNetwork':3"),
-                       "pod ns/a: spec.hostNetwork: must be true or false, not number");
+                       "spec.hostNetwork: must be true or false, not number");
     expect_done();
 }
 
@@ -173,21 +167,11 @@ static void test_the_rest_of_a_node(void **state)
     expect_int("without a tag", 7, node_image_bytes(n, node_image_hash("b")));
     expect_int("not there", 0, node_image_bytes(n, node_image_hash("c")));
     node_free(n);
-    static const struct {
-        const char *text, *says;
-    } rows[] = {
-        {"{'metadata':{'name':'n'},'status':{'images':3}}",
-         "node n: status.images: must be a list, not number"},
-        {"{'metadata':{'name':'n'},'status':{'images':[{},{'sizeBytes':-1}]}}",
-         "node n: status.images[1]: sizeBytes: must be between 0 and 9223372036854775807: -1"},
-        {"{'metadata':{'name':'n'},'status':{'declaredFeatures':{}}}",
-         "node n: status.declaredFeatures: must be a list, not object"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        AUTO_JSON *bad = decode_kit_parse(rows[i].text);
-        expect_int(rows[i].text, -1, decode_node(json_root(bad), &n, &err));
-        expect_str(rows[i].text, rows[i].says, err.text);
-    }
+    AUTO_JSON *odd = decode_kit_parse("{'metadata':{'name':'n'},'status':{'images':[{},{'names':["
+                                      "'a'],'sizeBytes':-1}],'declaredFeatures':{}}}");
+    assert_int_equal(0, decode_node(json_root(odd), &n, &err));
+    expect_int("a size that is none gives no points", 0, node_image_bytes(n, node_image_hash("a")));
+    node_free(n);
     /* More names than we keep: the rest gives no points, and nothing breaks. */
     AUTO_STRBUF many = {0};
     strbuf_adds(&many, "{'metadata':{'name':'n'},'status':{'images':[");

@@ -29,7 +29,8 @@ static void bench_init_aged(struct bench *b, int64_t queue, int64_t qps, int64_t
     struct error err = ERROR_INIT;
     *b = (struct bench){.twin = twin_start(NULL, false), .kube = twin_options()};
     b->config = twin_config(b->twin);
-    struct events_options o = {.queue = queue, .qps = qps, .max_age_ms = max_age_ms};
+    struct events_options o = {
+        .queue = queue, .qps = qps, .max_age_ms = max_age_ms, .host = "node-1"};
     if (events_start(&b->events, b->config, &b->kube, &o, "cosched-test", &err) < 0)
         fail_msg("%s", err.text);
 }
@@ -92,6 +93,8 @@ static void test_a_new_event(void **state)
     expect_str("message", "0/4 nodes fit", json_get_str(e, "message"));
     expect_str("component", "cosched-test", json_get_str(json_get(e, "source"), "component"));
     expect_str("component", "cosched-test", json_get_str(e, "reportingComponent"));
+    expect_str("host", "node-1", json_get_str(json_get(e, "source"), "host"));
+    expect_str("host", "node-1", json_get_str(e, "reportingInstance"));
     int64_t count = 0;
     expect_true("count", json_get_int(e, "count", &count) && count == 1);
     expect_true("time", clock_parse_rfc3339(str_or_empty(json_get_str(e, "lastTimestamp"))) > 0);

@@ -227,7 +227,7 @@ static void test_never_sent(void **state)
     (void)state;
     struct bench b;
     bench_init(&b);
-    /* A port that nobody listens on: bound by us, so that nobody else takes it. */
+    /* A port without a listener, bound by us so that no other process takes it. */
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A write that we gave up on must not arrive later: whoever sends it counts on its being over. What
- * the kernel still has to send of it is the danger, as it goes on trying for a minute after the
- * connection was closed. Here the server's end is full, so that the request waits in our kernel,
- * and is emptied after we gave up.
+ * A write that timed out must not arrive later: its sender relies on that. The danger is what the
+ * kernel has still to send, since it retries for a minute after the connection was closed. Here the
+ * server's receive buffer is full, so the request waits in our kernel, and is drained after the
+ * timeout.
  */
 #include "test/unit/lib/base/expect.h"
 

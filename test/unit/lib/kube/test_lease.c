@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The lease's thread against the twin. A last write may take 4 s, which is why nothing here takes
- * less than that; where losing the lead is not the subject the deadline is long enough for a
- * machine that is busy elsewhere.
+ * The lease's thread against the twin. A last write may take 4 s, so every test takes at least that
+ * long; where losing the lead is not tested, the deadline is long enough for a busy machine.
  */
 #include "test/unit/lib/base/expect.h"
 
@@ -274,7 +273,7 @@ static void test_a_machine_that_slept(void **state)
     bench_deinit(&b);
 }
 
-/* A holder that cannot be read is somebody, not nobody. */
+/* A Lease with an unreadable holder is held. */
 static void test_unreadable_holder(void **state)
 {
     (void)state;

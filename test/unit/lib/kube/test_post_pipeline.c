@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the poster writes, and what it makes of every answer. What must hold each time: a write is
- * reported once and truly, it was sent at most once, and the next write goes well. Connections that
- * do not come about or end, and writes that are given up, are in test_poster_connections.
+ * What the pipeline writes, and how it handles every answer. Each time a write is reported once and
+ * correctly, it was sent at most once, and the next write succeeds. Connections that fail or end,
+ * and writes that are cancelled, are in test_post_pipeline_connections.
  */
-#include "test/unit/lib/kube/poster_kit.h"
+#include "test/unit/lib/kube/post_pipeline_kit.h"
 
 #include <netinet/tcp.h>
 
@@ -143,7 +143,7 @@ static void play(const struct row *row)
     await_requests(1); /* a busy twin may read it after we gave up */
     expect_int("once", 1, (int64_t)twin_requests(b.twin, TWIN_ANY));
     if (timed) { /* so that the next has time */
-        post_pipeline_stop(b.poster);
+        post_pipeline_stop(b.pipeline);
         start(1, WAIT_MS);
     }
     expect_str("it goes on", "", write_one(1)->error.text);

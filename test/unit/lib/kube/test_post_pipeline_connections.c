@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The poster and its connections: closed while idle, refused, never finished, not trusted; and
+ * The pipeline and its connections: closed while idle, refused, never finished, not trusted; and
  * fences, which a write must not pass once they are closed: what was given up, or is late, does not
  * arrive.
  */
-#include "test/unit/lib/kube/poster_kit.h"
+#include "test/unit/lib/kube/post_pipeline_kit.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ static void go_where_nobody_listens(void)
     go_to_port("http", port);
 }
 
-/* What is made ahead must not be asked for again and again while nobody answers; a write is told at
+/* Connections made ahead are not retried in a loop while the server is down; a write fails at
  * once. */
 static void nobody_listens_ahead(void **state)
 {
@@ -106,15 +106,15 @@ static void a_handshake_without_end(void **state)
         expect_int("given up in time", ERROR_UNAVAILABLE, b.jobs[i].answer.error.code);
         expect_int("and not sent", true, b.jobs[i].answer.never_sent);
     }
-    post_pipeline_stop(b.poster);
+    post_pipeline_stop(b.pipeline);
     start(2, 10 * WAIT_MS);
     int64_t began_ms = clock_mono_ms();
     submit(5);
     for (int64_t end = began_ms + WAIT_MS; find_socket(port) < 0; clock_sleep_ms(1))
         if (clock_mono_ms() >= end)
             fail_msg("nothing is connected");
-    post_pipeline_stop(b.poster);
-    b.poster = NULL;
+    post_pipeline_stop(b.pipeline);
+    b.pipeline = NULL;
     expect_true("stopping does not wait for it", clock_mono_ms() - began_ms < WAIT_MS);
     expect_int("the job is given back", 1, b.disposed);
     close(fd);
@@ -131,8 +131,8 @@ static void stopping_gives_up_what_hangs(void **state)
         submit(i);
     }
     await_requests(2);
-    post_pipeline_stop(b.poster);
-    b.poster = NULL;
+    post_pipeline_stop(b.pipeline);
+    b.pipeline = NULL;
     expect_true("long before its time", clock_mono_ms() - began_ms < WAIT_MS);
     expect_int("all are given back", 5, b.disposed);
     post_pipeline_stop(NULL);

@@ -269,7 +269,7 @@ static bool is_unreadable(struct bench *b, const char *name)
 static void test_what_remains_of_an_undecodable_one(void **state)
 {
     (void)state;
-    static const char bad[] = "\"spec\":{\"nodeName\":\"n\",\"overhead\":{\"cpu\":\"1e30\"}}";
+    static const char bad[] = "\"spec\":[]";
     struct bench b;
     bench_init(&b);
     put_many(&b, 3);
@@ -368,8 +368,7 @@ static void test_watches_from_the_first_page(void **state)
 static void test_undecodable_is_absent(void **state)
 {
     (void)state;
-    static const char bad[] =
-        "\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"x\"}}}]}";
+    static const char bad[] = "\"spec\":[]";
     struct bench b;
     bench_init(&b);
     put_many(&b, 3);

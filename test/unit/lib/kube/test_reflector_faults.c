@@ -88,9 +88,38 @@ static void test_fifty_faults(void **state)
     bench_deinit(&b);
 }
 
+/* A tenant decides how large his pods are, but not whether the others can be listed. */
+static void test_large_objects_make_small_pages(void **state)
+{
+    (void)state;
+    enum { SMALL = 20, LARGE = 9, BYTES = 3000, PAGE_MAX = 8192 };
+    struct bench b;
+    AUTO_STRBUF note = {0};
+    bench_init(&b);
+    put_many(&b, SMALL);
+    strbuf_adds(&note, "\"spec\":{\"x\":\"");
+    for (int i = 0; i < BYTES; i++)
+        strbuf_addc(&note, 'x');
+    strbuf_adds(&note, "\"}");
+    for (unsigned i = 0; i < LARGE; i++) {
+        char name[32];
+        str_format(name, sizeof name, "large%u", i);
+        twin_put(b.twin, name, strbuf_str(&note));
+    }
+    struct reflector_config c = plain_config(&b);
+    b.options.max_list_bytes = PAGE_MAX;
+    start(&b, &c);
+    await(stat_watches, &b, 1, "watches");
+    expect_equal(&b.copy, b.twin, "all are there");
+    assert_int_equal(SMALL + LARGE, map_count(&b.copy.pods));
+    assert_int_equal(0, stat_failures(&b));
+    bench_deinit(&b);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fifty_faults)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fifty_faults),
+                                       cmocka_unit_test(test_large_objects_make_small_pages)};
     log_set_sink(drop_line, NULL);
     kube_http_global_init();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,7 @@ static void say_pod(struct strbuf *b, const struct pod *p)
     say(b, "status", p->scheduled.status);
     say(b, "reason", p->scheduled.reason);
     say(b, "message", p->scheduled.message);
+    say(b, "unplaceable", p->unplaceable);
     say(b, "unreadable", p->unreadable);
     say_resources(b, "request", &p->request);
 }
@@ -346,7 +347,7 @@ static void a_pod_with_everything(void **state)
             fail_msg("the pod with everything lacks '%s'", somewhere[i]);
     check_pod("everything", p);
     /* Whoever adds a field adds it to the packer, and then here. */
-    expect_int("fields of struct pod", 488, sizeof(struct pod));
+    expect_int("fields of struct pod", 496, sizeof(struct pod));
     expect_int("fields of struct container (id is not packed)", 152, sizeof(struct container));
     expect_int("fields of struct node", 232, sizeof(struct node));
     expect_done();

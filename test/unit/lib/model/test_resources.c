@@ -108,9 +108,6 @@ static void bad_entries_are_refused_with_their_name(void **state)
         {"cpu", "-1", ERROR_INVALID, "resource cpu: must not be negative: '-1'"},
         {"aliyun.com/gpu-mem", "-3", ERROR_INVALID,
          "resource aliyun.com/gpu-mem: must not be negative: '-3'"},
-        {"memory", "16Ei", ERROR_RANGE, "resource memory: quantity too large: '16Ei'"},
-        {"cpu", "9223372036854775807", ERROR_RANGE,
-         "resource cpu: quantity too large: '9223372036854775807'"},
         {"", "1", ERROR_INVALID, "resource name: must have 1 to 317 bytes, none of them NUL"},
         {long_name, "1", ERROR_INVALID,
          "resource name: must have 1 to 317 bytes, none of them NUL"},
@@ -137,6 +134,31 @@ static void bad_entries_are_refused_with_their_name(void **state)
     expect_done();
 }
 
+static void amounts_saturate(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } rows[] = {
+        {"memory", "16Ei"}, {"cpu", "9223372036854775807"}, {"cpu", "1e30"}, {"a/b", "1e30"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct resources up = {0}, down = {0};
+        struct error err = ERROR_INIT;
+        const char *name = rows[i].name, *text = rows[i].text;
+        expect_int(text, 0,
+                   resources_set_text(&up, &arena, name, strlen(name), text, strlen(text),
+                                      QUANTITY_UP, &err));
+        expect_str(text, "", err.text);
+        expect_int("too large for every node", RESOURCES_TOO_LARGE, resources_get(&up, name, NULL));
+        expect_int(text, 0,
+                   resources_set_text(&down, &arena, name, strlen(name), text, strlen(text),
+                                      QUANTITY_DOWN, NULL));
+        expect_int("of a node", RESOURCES_TOO_LARGE - 1, resources_get(&down, name, NULL));
+    }
+    expect_done();
+}
+
 static struct resources many(unsigned n, const char *prefix)
 {
     struct resources r = {0};
@@ -153,18 +175,27 @@ static struct resources many(unsigned n, const char *prefix)
 static void there_is_a_bound_on_names(void **state)
 {
     (void)state;
-    struct resources full = many(RESOURCES_EXTRA_MAX, "a/"), one = build_resources(&arena, "b/0=1");
+    struct resources full = many(RESOURCES_EXTRA_MAX, "a/"), one = build_resources(&arena, "b/0=1"),
+                     cards = build_resources(&arena, "aliyun.com/gpu-mem=3,nvidia.com/gpu=3");
     struct error err = ERROR_INIT;
 
-    expect_int("64 names", RESOURCES_EXTRA_MAX, full.extra_len);
+    expect_int("so many names", RESOURCES_EXTRA_MAX, full.extra_len);
     expect_int("one more", -1,
                resources_set_text(&full, &arena, "b/0", 3, "1", 1, QUANTITY_UP, &err));
-    expect_str("one more", "resource b/0: more than 64 extended resources", err.text);
+    expect_str("one more", "resource b/0: more than 512 extended resources", err.text);
     expect_int("one more", ERROR_TOO_LARGE, err.code);
+    expect_int("cards are always counted", 0,
+               resources_set_text(&full, &arena, "nvidia.com/gpu", 14, "1", 1, QUANTITY_UP, &err));
+    expect_true("also in sums", resources_add(&full, &cards, &arena));
+    expect_int("cards", 4, resources_get(&full, "nvidia.com/gpu", NULL));
+    expect_int("cards", 3, resources_get(&full, "aliyun.com/gpu-mem", NULL));
     expect_int("a name that is there", 0,
                resources_set_text(&full, &arena, "a/7", 3, "5", 1, QUANTITY_UP, &err));
+    one.cpu_milli = 7;
     expect_int("adding one more", false, resources_add(&full, &one, &arena));
+    expect_int("adds the others", 7, full.cpu_milli);
     expect_int("maximum with one more", false, resources_max(&full, &one, &arena));
+    expect_int("without it", 0, resources_get(&full, "b/0", NULL));
     expect_true("adding the same names", resources_add(&full, &full, &arena));
     expect_int("doubles them", 10, resources_get(&full, "a/7", NULL));
     expect_done();
@@ -205,24 +236,26 @@ static void sums_and_maxima_take_every_name(void **state)
     expect_done();
 }
 
-static void sums_do_not_wrap(void **state)
+static void sums_saturate(void **state)
 {
     (void)state;
     static const struct {
-        const char *row, *a, *b;
-        bool fits;
+        const char *row, *a, *b, *name;
+        int64_t sum;
     } rows[] = {
-        {"memory up to the end", "memory=9223372036854775806", "memory=1", true},
-        {"memory past the end", "memory=9223372036854775807", "memory=1", false},
-        {"cpu past the end", "cpu=9223372036854775807m", "cpu=1m", false},
-        {"an extended resource up to the end", "a/b=9223372036854775806", "a/b=1", true},
-        {"an extended resource past the end", "a/b=9223372036854775807", "a/b=1", false},
+        {"memory up to the end", "memory=9223372036854775805", "memory=1", "memory", INT64_MAX - 1},
+        {"memory past the end", "memory=9223372036854775806", "memory=2", "memory", INT64_MAX},
+        {"cpu past the end", "cpu=9223372036854775807m", "cpu=1m", "cpu", INT64_MAX},
+        {"an extended resource up to the end", "a/b=9223372036854775805", "a/b=1", "a/b",
+         INT64_MAX - 1},
+        {"an extended resource past the end", "a/b=9223372036854775807", "a/b=1", "a/b", INT64_MAX},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct resources a = build_resources(&arena, rows[i].a),
                          b = build_resources(&arena, rows[i].b);
-        expect_int(rows[i].row, rows[i].fits, resources_add(&a, &b, &arena));
+        expect_true(rows[i].row, resources_add(&a, &b, &arena));
+        expect_int(rows[i].row, rows[i].sum, resources_get(&a, rows[i].name, NULL));
     }
     expect_done();
 }
@@ -284,7 +317,8 @@ int main(void)
         TEST(bad_entries_are_refused_with_their_name),
         TEST(there_is_a_bound_on_names),
         TEST(sums_and_maxima_take_every_name),
-        TEST(sums_do_not_wrap),
+        TEST(sums_saturate),
+        TEST(amounts_saturate),
         TEST(repeated_sums_of_known_names_need_no_memory),
         TEST(copies_outlive_the_original),
         TEST(lists_differ_when_one_amount_does),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rules of the API that are easily got wrong: options of lists and watches, what a deletion
- * changes, who may be made by a PUT, what a body may hold. Every answer was compared with
- * Kubernetes 1.36; test/integration/suite_api.py asks both.
+ * Rules of the API that are easy to get wrong: options of lists and watches, what a deletion
+ * changes, which kinds a PUT may create, what a body may hold. Every answer was compared with
+ * Kubernetes 1.36; test/integration/suite_api.py runs on both.
  */
 #include "test/unit/local/api_world.h"
 

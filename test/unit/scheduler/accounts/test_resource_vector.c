@@ -52,6 +52,25 @@ static void a_name_has_one_number(void **state)
     expect_done();
 }
 
+static void pods_names_are_bounded(void **state)
+{
+    struct names_and_arena *n = *state;
+    struct resource_extra extra = {NULL, 1};
+    struct resources r = {.extra = &extra, .extra_len = 1};
+    struct resource_vector out, of_node;
+    for (int i = 0; i < RESOURCE_VECTOR_NAMES_MAX + 10; i++) {
+        extra.name = arena_printf(&n->arena, "a.b/%d", i);
+        resource_vector_of_pod(&out, &r, &n->names, &n->arena);
+    }
+    expect_int("names", RESOURCE_VECTOR_NAMES_MAX + 1, (int64_t)n->names.names.len);
+    expect_str("the rest is one", "a resource that no node offers", out.extra[0].name);
+    resource_vector_of(&of_node, &r, &n->names, &n->arena);
+    resource_vector_of_pod(&out, &r, &n->names, &n->arena);
+    expect_str("until a node offers it", extra.name, out.extra[0].name);
+    expect_int("then it is the node's", of_node.extra[0].id, out.extra[0].id);
+    expect_done();
+}
+
 static void what_is_added_can_be_taken_off(void **state)
 {
     struct names_and_arena *n = *state;
@@ -145,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_name_has_one_number, setup, teardown),
+        cmocka_unit_test_setup_teardown(pods_names_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_added_can_be_taken_off, setup, teardown),
         cmocka_unit_test_setup_teardown(an_overflow_is_seen, setup, teardown),
         cmocka_unit_test_setup_teardown(the_numbering_leaves_no_trace, setup, teardown),

@@ -274,7 +274,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* Somebody else holds the Lease: a candidate may not write. */
+/* Another replica holds the Lease: a candidate may not write. */
 static void with_the_fence_closed_nothing_is_posted(void **state)
 {
     (void)state;

@@ -57,7 +57,7 @@ static bool is_written(void)
 
 static bool is_over(void)
 {
-    return gang_bind_pending(k.sched.bursts) == 0;
+    return gang_bind_pending(k.sched.gang_bind) == 0;
 }
 
 static bool is_taken_back(void)
@@ -100,7 +100,7 @@ static void begin(void)
     await("the node is written into the claim", is_written);
     sched_loop_kit_settle(&k);
     expect_int("assumed", CLUSTER_ASSUMED, sched_loop_kit_find(&k, "d/b")->state);
-    expect_int("held back", 1, (int64_t)gang_bind_pending(k.sched.bursts));
+    expect_int("held back", 1, (int64_t)gang_bind_pending(k.sched.gang_bind));
     expect_int("nobody is bound before the claim is", 0, bindings());
 }
 
@@ -114,7 +114,7 @@ static void claims_are_bound_first(void **state)
     storage_kit_send(&k.intake, SEEN_VOLUME);
     sched_loop_kit_await(&k, "POST", "/pods/a/binding?timeout", 1);
     sched_loop_kit_await(&k, "POST", "/pods/b/binding?timeout", 1);
-    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.bursts));
+    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.gang_bind));
     expect_done();
 }
 
@@ -127,7 +127,7 @@ static void a_claim_that_cannot_be_bound_takes_the_gang_back(void **state)
     struct cluster_pod *b = sched_loop_kit_find(&k, "d/b");
     expect_int("all of them", CLUSTER_PENDING, sched_loop_kit_find(&k, "d/a")->state);
     expect_int("nobody was bound", 0, bindings());
-    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.bursts));
+    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.gang_bind));
     expect_int("the room is free", 0, (int64_t)cluster_find_node(&k.sched.cluster, "n")->used.pods);
     expect_int("it was one attempt", 1, sched_loop_kit_entry(&k, b->gang)->attempts);
     expect_int("after which it waits", GANG_BACKOFF, queue_state(&k.sched.queue, b->gang));
@@ -141,7 +141,7 @@ static void beyond_the_quorum_claims_keep_nobody_waiting(void **state)
     sched_loop_kit_await(&k, "POST", "/pods/b/binding?timeout", 1);
     sched_loop_kit_await(&k, "POST", "/pods/c/binding?timeout", 1);
     await("the node is written into the claim", is_written);
-    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.bursts));
+    expect_int("nothing is held back", 0, (int64_t)gang_bind_pending(k.sched.gang_bind));
     expect_int("the third has its place", CLUSTER_ASSUMED, sched_loop_kit_find(&k, "d/a")->state);
     expect_int("but no Binding yet", 2, bindings());
     storage_kit_send(&k.intake, SEEN_BOUND);
@@ -202,7 +202,7 @@ static void a_member_that_goes_takes_the_gang_back(void **state)
     expect_done();
 }
 
-/* ---- rehearsals ---- */
+/* ---- dry runs ---- */
 
 static void put_three(int refused)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a waiting pod is told, and when. Time is an argument; the writes go to the API server's
- * twin. Events have no room here: they have tests of their own.
+ * What is written to a waiting pod, and when. Time is an argument; the writes go to the API
+ * server's twin. Events have their own tests.
  */
 #include "scheduler/binding/pod_writer.h"
 
@@ -25,7 +25,7 @@ static struct pod_trace trace;
 static struct queue_why why; /* of all gangs */
 static struct pod_writer *status;
 
-static _Atomic int asked; /* how often somebody wanted to know whether Bindings wait */
+static _Atomic int asked; /* calls of is_busy */
 
 static bool is_busy(void *arg)
 {
@@ -284,7 +284,7 @@ static void a_gang_has_one_event_for_each_class(void **state)
     expect_done();
 }
 
-/* How many that are in a second is pace's own test: here, that each write asks it first. */
+/* Each write takes a token first; the rate itself is tested in test_rate_limit.c. */
 static void each_write_waits_for_its_turn(void **state)
 {
     (void)state;

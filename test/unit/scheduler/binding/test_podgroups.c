@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What users read in a PodGroup, when an attempt ends, and what becomes of a gang that has fallen
- * apart. Time is moved by hand: an attempt that began a minute ago is one whose beginning the test
- * sets back.
+ * The status of PodGroups, when an attempt ends, and gangs that have fallen below their minimum.
+ * The test moves time by setting back the start of an attempt.
  */
 #include "scheduler/binding/podgroups.h"
 
@@ -101,7 +100,7 @@ static void failed_members_are_counted_until_they_are_deleted(void **state)
     expect_int("one", 1, shell_count(k.twin, "PATCH", "\"failed\":1"));
     SEND(&k.intake, INTAKE_REJECTED_PODS, REFLECTOR_DELETE,
          POD(.name = "x", .labels = BARE, .node = "n1", .phase = "Failed"));
-    expect_int("deleted", 0, failures_count(&k.sched.cluster.failures, "d/g"));
+    expect_int("deleted", 0, failures_count(&k.sched.failures, "d/g"));
     expect_done();
 }
 
@@ -179,7 +178,7 @@ static void the_next_leader_goes_on_with_the_clock_of_the_last(void **state)
     expect_done();
 }
 
-/* One member runs, one waits without room. */
+/* One member runs, one does not fit. */
 static struct gang *put_broken(void)
 {
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 4000));

@@ -100,8 +100,8 @@ static void a_status_is_written_when_it_has_changed(void **state)
     expect_done();
 }
 
-/* Each unit may be a pass over all nodes: whoever may write a policy cannot have the loop do
- * nothing else. */
+/* Each unit may cost a pass over all nodes: a user who may write policies cannot saturate the
+ * loop. */
 static void a_status_that_costs_much_is_looked_at_less_often(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Claims that are bound before their pod, from the placement to the Binding or back: the loop at
- * work, letters as from the watches, and the API server's twin, which answers what is written. The
- * volume controller is played by letters.
+ * Claims that are bound before their pod, from the placement to the Binding or to its undoing: the
+ * real loop, with messages as from the watches, also for what the volume controller does, and the
+ * API server's twin, which answers the writes.
  */
 #include "scheduler/binding/volumes.h"
 
@@ -74,7 +74,7 @@ static int teardown(void **state)
     "{" OF("v", "6") "},\"spec\":{\"claimRef\":{\"namespace\":\"d\",\"name\":\"c\",\"uid\":" \
                      "\"u-c\"}}}"
 
-/* The same as letters of the watches, with a version. */
+/* The same as messages of the watches, with a version. */
 #define SEEN_CLAIM(version, annotations, more)                                            \
     "{'kind':'PersistentVolumeClaim','metadata':{'name':'c','namespace':'d','uid':'u-c'," \
     "'resourceVersion':'" version "','annotations':{" annotations                         \
@@ -137,8 +137,8 @@ static bool is_posted(void)
     return shell_count(k.twin, "POST", "/pods/p/binding") > 0;
 }
 
-/* What is done with a letter is done at once, so whoever still waits after it would wait for
- * ever. */
+/* A message is handled completely when it arrives, so an entry that still waits would wait
+ * forever. */
 static void expect_waiting(const char *row)
 {
     settle();
@@ -204,7 +204,7 @@ static void what_makes_volumes_gives_the_node_back(void **state)
 {
     (void)state;
     begin();
-    /* An old letter says nothing: our write is newer. */
+    /* An older object proves nothing: our write is newer. */
     storage_kit_send(&k.intake, SEEN_CLAIM("5", "'x':'y'", ""));
     expect_waiting("still waiting");
     twin_script(k.twin, 200, "", CLAIM_FREE);

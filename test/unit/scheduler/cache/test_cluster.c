@@ -266,8 +266,8 @@ static void node_events(void **state)
     } rows[] = {
         {"the same", {.name = "n"}, 0},
         {"less CPU", {.name = "n", .cpu_milli = 1000}, 0},
-        {"more CPU", {.name = "n", .cpu_milli = 9000}, EVENT_NODE_ROOM},
-        {"another resource", {.name = "n", .gib = 5}, EVENT_NODE_ROOM},
+        {"more CPU", {.name = "n", .cpu_milli = 9000}, EVENT_NODE_CAPACITY},
+        {"another resource", {.name = "n", .gib = 5}, EVENT_NODE_CAPACITY},
         {"a label", {.name = "n", .labels = PAIRS("a", "b")}, EVENT_NODE_LABELS},
         {"cordoned", {.name = "n", .unschedulable = true}, EVENT_NODE_TAINTS},
         {"a taint",
@@ -291,14 +291,48 @@ static void hostile_amounts_come_and_go(void **state)
     put_gpu_node("n1", "15,15");
     (void)PUT(.name = "small", .node = "n1", .c = {{.cpu_milli = 700, .gib = 2}});
     uint64_t before = cluster_digest(&c);
-    (void)PUT(.name = "a", .node = "n1", .c = {{.cpu_milli = INT64_MAX, .gib = INT64_MAX}});
-    (void)PUT(.name = "b", .node = "n1", .c = {{.cpu_milli = INT64_MAX, .gib = INT64_MAX}});
+    /* The largest amounts that there are: two of them overflow. */
+    (void)PUT(.name = "a", .node = "n1", .c = {{.cpu_milli = INT64_MAX - 1, .gib = INT64_MAX - 1}});
+    (void)PUT(.name = "b", .node = "n1", .c = {{.cpu_milli = INT64_MAX - 1, .gib = INT64_MAX - 1}});
     expect_int("held at the end", INT64_MAX, node("n1")->used.cpu_milli);
     (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
     expect_int("one left: still more than everything", INT64_MAX, node("n1")->used.cpu_milli);
     (void)cluster_remove_pod(&c, "d/b", NULL, NULL);
     expect_int("none left: exact again", 700, node("n1")->used.cpu_milli);
     expect_true("everything is", cluster_digest(&c) == before);
+    /* More than there is: to the kubelet that is nothing. */
+    (void)PUT(.name = "a", .node = "n1", .c = {{.cpu_milli = INT64_MAX, .gib = INT64_MAX}});
+    expect_int("holds nothing of the node", 700, node("n1")->used.cpu_milli);
+    expect_str("nor of its cards", "0 0 ?2", cards_of("n1"));
+    struct cluster_pod *waits = PUT(.name = "w", .c = {{.cpu_milli = INT64_MAX}});
+    expect_int("and while it waits asks for all", RESOURCES_TOO_LARGE, waits->request.cpu_milli);
+    expect_done();
+}
+
+static int64_t used_of_x(void)
+{
+    int64_t value = 0;
+    (void)resource_vector_get(&node("n1")->used, resource_vector_id(&c.names, "a.b/x"), &value);
+    return value;
+}
+
+static void only_what_a_node_offers_is_counted(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    (void)PUT(.name = "p", .node = "n1", .c = {{.other = "a.b/x", .other_amount = 3}});
+    expect_int("names that tenants invent cost nothing", 0, node("n1")->used.extra_len);
+    (void)cluster_put_node(&c, NODE(.name = "n1", .other = "a.b/x", .other_amount = 5));
+    expect_int("now it offers this one", 3, used_of_x());
+    (void)PUT(.name = "q", .node = "n1", .c = {{.other = "a.b/x", .other_amount = 1}});
+    expect_int("one more", 4, used_of_x());
+    (void)cluster_put_node(&c, NODE(.name = "n1"));
+    expect_int("no longer", 0, node("n1")->used.extra_len);
+    (void)cluster_put_node(&c, NODE(.name = "n1", .other = "a.b/x", .other_amount = 5));
+    (void)cluster_remove_node(&c, "n1");
+    expect_int("gone, its pods are not", 0, node("n1")->used.extra_len);
+    (void)cluster_put_node(&c, NODE(.name = "n1", .other = "a.b/x", .other_amount = 5));
+    expect_int("there again", 4, used_of_x());
     expect_done();
 }
 
@@ -310,47 +344,33 @@ static void a_pod_that_cannot_be_read(void **state)
               .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":3}}"));
     uint64_t before = cluster_digest(&c);
     expect_int("a version that cannot be read: nothing comes free", 0,
-               EVENTS(.name = "first", .node = "n1", .unreadable = true));
+               EVENTS(.name = "first", .unreadable = true));
     expect_true("it holds what it held", cluster_digest(&c) == before);
     expect_str("also of the cards", "0 3", cards_of("n1"));
-    expect_true("and closes no node", cluster_find_unreadable(node("n1")) == NULL);
     expect_true("it can be read again",
                 EVENTS(.name = "first", .node = "n1", .c = {{.cpu_milli = 400, .gib = 3}}) ==
                     EVENT_POD_GONE);
     expect_int("smaller", 400, node("n1")->used.cpu_milli);
-    (void)PUT(.name = "first", .node = "n1", .unreadable = true, .terminating = true);
+    (void)PUT(.name = "first", .unreadable = true, .terminating = true);
     expect_true("that it is going can be read", pod("d/first")->pod->terminating);
     expect_int("going is not gone", 400, node("n1")->used.cpu_milli);
     expect_int("that it has ended as well", EVENT_POD_GONE,
-               EVENTS(.name = "first", .node = "n1", .unreadable = true, .phase = "Failed"));
+               EVENTS(.name = "first", .unreadable = true, .phase = "Failed"));
     expect_int("then it holds nothing", 0, node("n1")->used.cpu_milli);
 
-    (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
-    (void)PUT(.name = "y", .node = "n1", .unreadable = true);
-    expect_str("of a size that nobody knows: the node is closed, the first by name says so", "d/y",
-               cluster_find_unreadable(node("n1"))->pod->key);
-    expect_int("one of them known: whoever waits for room hears of it", EVENT_POD_GONE,
-               EVENTS(.name = "y", .node = "n1"));
-    expect_str("the other", "d/z", cluster_find_unreadable(node("n1"))->pod->key);
-    (void)PUT(.name = "z", .node = "n1", .scheduler = "another", .unreadable = true);
-    expect_int("seen again, counted once", 1, (int64_t)node("n1")->unreadable);
-    expect_int("gone", EVENT_POD_GONE, cluster_remove_pod(&c, "d/z", "u-z", NULL));
-    expect_true("open", cluster_find_unreadable(node("n1")) == NULL);
+    before = cluster_digest(&c);
+    (void)PUT(.name = "z", .unreadable = true);
+    expect_true("one that never could is not there", cluster_digest(&c) == before);
 
+    (void)PUT(.name = "p", .c = {{.gib = 2}});
+    (void)PUT(.name = "p", .unreadable = true, .terminating = true);
+    expect_true("one that waits, and goes", !cluster_pod_is_schedulable(pod("d/p")));
     (void)PUT(.name = "p", .c = {{.gib = 2}});
     struct grant two = on_card(0, 2);
     cluster_assume(&c, pod("d/p"), node("n1"), &two);
     (void)PUT(.name = "p", .unreadable = true);
     expect_int("assumed, and not seen bound yet: still", CLUSTER_ASSUMED, pod("d/p")->state);
     expect_str("with its card", "2 0", cards_of("n1"));
-    (void)PUT(.name = "p", .node = "n1", .unreadable = true);
-    expect_int("seen bound", CLUSTER_BOUND, pod("d/p")->state);
-    expect_str("on cards that nobody can tell: closed", "d/p",
-               cluster_find_unreadable(node("n1"))->pod->key);
-    (void)PUT(.name = "p", .node = "n1", .c = {{.gib = 2}},
-              .annotations = PAIRS(NAME_ANN_ALLOCATION, "{\"0\":{\"1\":2}}"));
-    expect_str("known at last", "0 2", cards_of("n1"));
-    expect_true("open again", cluster_find_unreadable(node("n1")) == NULL);
     expect_done();
 }
 
@@ -405,6 +425,7 @@ int main(void)
         T(an_inventory_goes_and_comes),
         T(node_events),
         T(hostile_amounts_come_and_go),
+        T(only_what_a_node_offers_is_counted),
         T(a_pod_that_cannot_be_read),
         T(the_digest_does_not_know_the_way),
         T(only_an_assumption_can_be_forgotten),

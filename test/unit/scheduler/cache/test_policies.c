@@ -311,11 +311,11 @@ static void sums_that_overflow_come_back(void **state)
     PUT(.name = "h2", .node = "a1", CPU(INT64_MAX - 1));
     PUT(.name = "ok", .node = "a1", CPU(1000));
     struct cluster_pod *p = PUT(.name = "p", CPU(1000));
-    struct policies_view v = policies_view_of(&c, p);
+    struct policies_view v = policies_view_of(&c, p, 0);
     expect_int("full", 2, (int64_t)v.open);
     (void)cluster_remove_pod(&c, "d/h1", NULL, NULL);
     (void)cluster_remove_pod(&c, "d/h2", NULL, NULL);
-    v = policies_view_of(&c, p);
+    v = policies_view_of(&c, p, 0);
     expect_int("room for one more", 3, (int64_t)v.open);
     expect_int("what is left", 1000, p->membership.group->counts[0].live.used.cpu_milli);
     expect_done();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "scheduler/model/failures.h"
 #include "scheduler/cache/progress.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 
 /* A letter for each pod: w waits, a is assumed, b bound, r runs, s has succeeded, f failed, t runs
  * and is terminating, g is gated. */
-static void put_pods(struct cluster *c, const char *pods)
+static void put_pods(struct cluster *c, struct failures *f, const char *pods)
 {
     static const char *const names[] = {"p0", "p1", "p2", "p3", "p4", "p5"};
     const char *const *labels = PAIRS(NAME_LABEL_GANG_BARE, "g");
@@ -25,7 +26,7 @@ static void put_pods(struct cluster *c, const char *pods)
                             .node = strchr("wag", is) != NULL ? NULL : "n1",
                             .terminating = is == 't', .gated = is == 'g');
         if (is == 'f') {
-            failures_note(&c->failures, p);
+            failures_note(f, p);
             pod_free(p);
             continue;
         }
@@ -69,19 +70,22 @@ static void the_phase_is_that_of_the_pods(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *r = &rows[i];
         struct cluster c;
+        struct failures f;
         cluster_init(&c, NAME_SCHEDULER);
+        failures_init(&f);
         (void)cluster_put_node(&c, NODE(.name = "n1"));
         struct pod_group *group = fixture_make_group("g", 3, false);
         group->phase = r->before;
-        put_pods(&c, r->pods);
+        put_pods(&c, &f, r->pods);
         struct progress p;
-        progress_of(&c, group, gangs_find(&c, "d/g"), &p);
+        progress_of(group, gangs_find(&c, "d/g"), failures_count(&f, "d/g"), &p);
         expect_str(r->sentence, r->phase, p.phase);
         expect_int(r->sentence, r->scheduled, p.scheduled);
         expect_int(r->sentence, r->running, p.running);
         expect_int(r->sentence, r->succeeded, p.succeeded);
         expect_int(r->sentence, r->failed, p.failed);
         pod_group_free(group);
+        failures_deinit(&f);
         cluster_deinit(&c);
     }
     expect_done();

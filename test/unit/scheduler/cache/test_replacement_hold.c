@@ -5,7 +5,8 @@
 #include "scheduler/cache/replacement_hold.h"
 
 #include "scheduler/cache/gangs.h"
-#include "scheduler/cache/rejections.h"
+#include "scheduler/cycle/attempt.h"
+#include "scheduler/model/rejections.h"
 #include "test/unit/scheduler/model_kit.h"
 
 #define TWO MEMBER("g", "2")
@@ -13,24 +14,25 @@
 static int setup_gang(void **state)
 {
     (void)setup(state);
-    c.slots->kept = true;
+    replacement_hold_enable(&c, true);
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
     PUT(CPU(1000), .name = "a", .labels = TWO, .node = "n");
     PUT(CPU(1000), .name = "b", .labels = TWO, .node = "n");
     return 0;
 }
 
-/* As the loop does it. */
 static bool place(const char *key)
 {
-    struct cluster_pod *cp = cluster_find_pod(&c, key);
-    struct plan plan;
-    struct cycle_result r;
-    plan_begin(&plan, &c);
-    replacement_hold_lend(&c, cp->gang);
-    cycle_run(&pipeline, cp->gang, &plan, &arena, &r);
-    replacement_hold_settle(&c, cp->gang);
-    plan_end(&plan);
+    const struct cluster_pod *cp = cluster_find_pod(&c, key);
+    struct queue queue;
+    struct attempt attempt;
+    struct attempt_result tried;
+    queue_init(&queue, &c);
+    attempt_init(&attempt, &pipeline, &queue, &arena, &(struct attempt_hooks){0});
+    queue_touch(&queue, cp->gang, 0);
+    expect_true("tried", attempt_next(&attempt, (struct attempt_time){0}, &tried));
+    attempt_deinit(&attempt);
+    queue_deinit(&queue);
     return cp->state == CLUSTER_ASSUMED;
 }
 
@@ -158,7 +160,7 @@ static void who_leaves_no_slot(void **state)
             (void)cluster_remove_node(&c, "n");
             break;
         case SWITCHED_OFF:
-            c.slots->kept = false;
+            replacement_hold_enable(&c, false);
             break;
         case WAITED:
             PUT(CPU(1000), .name = "w", .labels = TWO);

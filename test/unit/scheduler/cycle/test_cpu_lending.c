@@ -6,7 +6,7 @@
 #include "scheduler/cycle/cpu_lending.h"
 
 #include "lib/model/names.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 #include "scheduler/framework/pipeline.h"
@@ -99,7 +99,7 @@ static void called_back_in_two_phases(void **state)
     expect_true("it goes the moment that they are given back", r.awaits);
 
     struct cluster_pod *b = r.recalls[0].pod;
-    cluster_grant_call_back(b, &r.recalls[0].cpus);
+    cluster_grant_reclaim(b, &r.recalls[0].cpus);
     cpu_lending_left(b, &arena, &left);
     strbuf_reset(&text);
     cpu_grant_encode(&left, b->pod, &text);
@@ -114,6 +114,29 @@ static void called_back_in_two_phases(void **state)
     struct cluster_pod *p = cluster_find_pod(&cluster, "d/p");
     cpu_grant_encode(&p->grant.cpus, p->pod, &text);
     expect_str("on those", "{\"c0\":{\"0\":{\"elems\":{\"2\":{},\"3\":{}}}}}", strbuf_str(&text));
+    expect_done();
+}
+
+static void a_trial_reclaim_is_seen_and_undone(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct cpuset lent;
+    struct pipeline_choice choice;
+    put_borrower(WHOLE, WHOLE);
+    cluster_put_pod(&cluster, POD(WANTS), hooks);
+    struct cluster_pod *p = cluster_find_pod(&cluster, "d/p");
+    struct cluster_node *n = cluster_find_node(&cluster, "n");
+    lent = n->cpus.lent;
+    pipeline_choose(&pipeline, p, &arena, &choice);
+    expect_true("all CPUs are in use", choice.node == NULL);
+    plan_begin(&plan, &cluster);
+    plan_reclaim(&plan, n, &lent);
+    pipeline_choose(&pipeline, p, &arena, &choice);
+    expect_true("the cached answer follows", choice.node == n);
+    plan_end(&plan);
+    pipeline_choose(&pipeline, p, &arena, &choice);
+    expect_true("and again", choice.node == NULL && cpuset_equal(&n->cpus.lent, &lent));
     expect_done();
 }
 
@@ -220,7 +243,7 @@ static void after_a_restart_unconfirmed_cpus_are_still_taken(void **state)
     for (size_t i = 0; i < r.recalls_len; i++) {
         struct cpu_grant left;
         AUTO_STRBUF text = {0};
-        cluster_grant_call_back(r.recalls[i].pod, &r.recalls[i].cpus);
+        cluster_grant_reclaim(r.recalls[i].pod, &r.recalls[i].cpus);
         cpu_lending_left(r.recalls[i].pod, &arena, &left);
         cpu_grant_encode(&left, r.recalls[i].pod->pod, &text);
         expect_str("nothing is given back to it", LEFT, strbuf_str(&text));
@@ -328,7 +351,7 @@ static void whoever_does_not_answer_is_asked_last(void **state)
                    r.recalls_len == 1 ? r.recalls[0].pod->pod->key : NULL);
         expect_int(rows[i].row, 0, (int64_t)r.victims_len);
         for (size_t k = 0; k < r.recalls_len; k++)
-            cluster_grant_call_back(r.recalls[k].pod, &r.recalls[k].cpus);
+            cluster_grant_reclaim(r.recalls[k].pod, &r.recalls[k].cpus);
     }
     struct cycle_result r = run();
     expect_int("both are away, but are less important: one of them goes", 1,
@@ -347,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(called_back_in_two_phases, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trial_reclaim_is_seen_and_undone, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_called_back, setup, teardown),
         cmocka_unit_test_setup_teardown(after_a_restart_edited_cpus_are_not_given_twice, setup,
                                         teardown),

@@ -5,7 +5,7 @@
  */
 #include "scheduler/cycle/gang_preempt.h"
 
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "test/unit/scheduler/model_kit.h"
 
 static struct cycle_result result;

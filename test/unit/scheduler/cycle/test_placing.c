@@ -6,7 +6,7 @@
 #include "scheduler/cycle/placing.h"
 
 #include "scheduler/framework/equivalence.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "test/unit/scheduler/model_kit.h"
 
 static struct cycle_result result;
@@ -255,7 +255,7 @@ static const char *all_ways(bool patient, uint64_t *asked)
                     plan.steps.items[i].node->name);
     if (!ok)
         strbuf_addf(&b, "stuck %s: room for %d, wakes %x, %s", p.stuck->pod->pod->name,
-                    p.gangs[0].room, (unsigned)p.wakes, reasons_sentence(p.why, &arena));
+                    p.gangs[0].reported, (unsigned)p.wakes, reasons_sentence(p.why, &arena));
     placing_deinit(&p);
     plan_end(&plan);
     *asked += pipeline.classes->asked - before;

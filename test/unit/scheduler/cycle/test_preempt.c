@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "test/unit/scheduler/model_kit.h"
 
 static struct preempt_choice choose(struct cluster_pod *cp)
@@ -168,14 +168,6 @@ static void the_rules(void **state)
               "\"topologyKey\":\"host\",\"labelSelector\":{\"matchLabels\":{\"app\":\"noisy\"}}}]}}"},
          false,
          "n1: a"},
-        {"a pod that cannot be read keeps its node closed",
-         {{.name = "a", .node = "n1", .unreadable = true},
-          {.name = "c", .node = "n2", .priority = 10, CPU(8000)}},
-         NULL,
-         0,
-         {.name = "p", .priority = 5, CPU(1000)},
-         false,
-         "-"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *r = &rows[i];

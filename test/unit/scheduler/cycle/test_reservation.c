@@ -180,7 +180,7 @@ static void who_may_use_it(void **state)
     expect_int("it starts when the pod in its way ends", NOW_MS + 20 * MINUTE, r->start_ms);
     expect_str("the gang itself is told",
                "room is kept for it on 4 nodes until 2026-11-16T09:35:00Z",
-               reservation_words(&c, g, &arena));
+               reservation_message(&c, g, &arena));
 
     AUTO_STRBUF dump = {0};
     dump_cluster(&c, &dump);
@@ -232,15 +232,15 @@ static void it_ends(void **state)
     expect_int("it lasts half an hour", 0, news.lapsed);
     news = look_after(1);
     expect_int("not longer", 1, news.lapsed);
-    expect_int("those that were refused are woken", EVENT_NODE_ROOM, (int64_t)news.events);
+    expect_int("those that were refused are woken", EVENT_NODE_CAPACITY, (int64_t)news.events);
     expect_true("the next one has its turn", news.made && news.looked == other);
-    expect_str("the gang is told nothing now", NULL, reservation_words(&c, g, &arena));
+    expect_str("the gang is told nothing now", NULL, reservation_message(&c, g, &arena));
     (void)cluster_remove_node(&c, "n4");
     (void)look_after(RESERVATION_STEP_MS);
     expect_true("without a node of it there is none", reservations_of(&c, other)->kept == NULL);
     expect_str("and it says so",
                "it would not fit if the cluster were empty, so no room is kept for it",
-               reservation_words(&c, other, &arena));
+               reservation_message(&c, other, &arena));
     expect_done();
 }
 
@@ -274,7 +274,7 @@ static void who_gets_none(void **state)
     expect_str(
         "it says so",
         "the pods in its way are not expected to end within 30 minutes, so no room is kept for it",
-        reservation_words(&c, far, &arena));
+        reservation_message(&c, far, &arena));
     gone("long");
     gone("small");
     (void)runs("soon", "n1", 1000, now_ms, 60);
@@ -405,8 +405,8 @@ static void several_as_one(void **state)
                "0/4 nodes fit: 4 keep room for gang d/a and its group until 2026-11-16T09:35:00Z",
                said_to("p", 1000, 0, 36000));
     const char *own = "room is kept for it and its group on 4 nodes until 2026-11-16T09:35:00Z";
-    expect_str("one is told", own, reservation_words(&c, a, &arena));
-    expect_str("and the other", own, reservation_words(&c, b, &arena));
+    expect_str("one is told", own, reservation_message(&c, a, &arena));
+    expect_str("and the other", own, reservation_message(&c, b, &arena));
     (void)look_after(RESERVATION_STEP_MS);
     expect_true("it goes on", reservations_of(&c, b)->kept != NULL);
     gone("small");

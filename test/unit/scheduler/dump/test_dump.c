@@ -16,7 +16,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "scheduler/replay/replay_load.h"
 #include "scheduler/cache/gangs.h"
 #include "test/unit/scheduler/fixture.h"
@@ -137,10 +137,10 @@ static const struct {
      "\"allocatedResources\":{\"cpu\":\"2\"},\"resources\":{\"requests\":{\"cpu\":\"2\"}},"
      "\"containerStatuses\":[{\"name\":\"c\",\"allocatedResources\":{\"cpu\":\"2\"},"
      "\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]}}"},
-    {"a pod that could not be read",
+    {"a pod of which not all could be read",
      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"d\",\"name\":\"p\",\"uid\":\"u\"},"
      "\"spec\":{\"nodeName\":\"n\",\"schedulerName\":\"x\"},\"status\":{\"phase\":\"Running\"},"
-     "\"cosched\":{\"unreadable\":\"pod d/p: cpu: quantity too large: '1e30'\"}}"},
+     "\"cosched\":{\"unplaceable\":\"spec.overhead: must be an object, not number\"}}"},
     {"a PodGroup",
      "{\"apiVersion\":\"scheduling.sigs.k8s.io/v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"namespace\":\"d\","
      "\"name\":\"g\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{\"minMember\":3,"
@@ -305,8 +305,7 @@ static void test_only_what_is_read(void **state)
     cluster_deinit(&c);
 }
 
-/* A grant that somebody edits after the pod was bound does not count: not in the ledger, not in the
- * dump. */
+/* A grant edited after the pod was bound counts neither in the accounts nor in the dump. */
 static void test_edited_grants(void **state)
 {
     (void)state;
@@ -402,7 +401,7 @@ static void test_burst(void **state)
     assert_false(dump_has(&c, "virtualNode"));
     assert_false(dump_has(&c, "gangBurst"));
     assert_int_equal(0, cluster_set_virtuals(&c, "a=b", "c=d,e", &err));
-    c.gang_burst = CLUSTER_BURST_WHOLE;
+    c.gang_pools = CLUSTER_GANG_WHOLE;
     cluster_put_node(&c, NODE(.name = "n1", .labels = PAIRS("a", "b")));
     cluster_put_node(&c, NODE(.name = "n2", .labels = PAIRS("type", "virtual-kubelet")));
     char *text = printed(&c);
@@ -411,7 +410,7 @@ static void test_burst(void **state)
     char *second = printed(&again);
     assert_string_equal(text, second);
     assert_int_equal(warnings, 0);
-    assert_int_equal(again.gang_burst, CLUSTER_BURST_WHOLE);
+    assert_int_equal(again.gang_pools, CLUSTER_GANG_WHOLE);
     assert_true(cluster_find_node(&again, "n1")->is_virtual);
     assert_false(cluster_find_node(&again, "n2")->is_virtual);
     free(text);

@@ -5,7 +5,7 @@
  */
 #include "scheduler/framework/equivalence.h"
 
-#include "scheduler/cache/nominations.h"
+#include "scheduler/model/nominations.h"
 #include "test/unit/scheduler/model_kit.h"
 
 static void who_shares_a_class(void **state)
@@ -144,7 +144,8 @@ static void a_refusal_asks_again_only_what_changed(void **state)
     expect_str("a reason that nobody has any more",
                "0/3 nodes fit: 3 have too little cpu (asked: 2, largest free: 1 on n)",
                reasons_sentence(&choice.why, &arena));
-    expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_ROOM | EVENT_POD_GONE, choice.wakes);
+    expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_CAPACITY | EVENT_POD_GONE,
+               choice.wakes);
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));
     expect_str("and room", "n", best(p));
     expect_done();

@@ -59,17 +59,17 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.memory_bytes = 1025}}},
          {.name = "n", .memory_bytes = 1024},
          "has too little memory (asked: 1025, largest free: 1Ki on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"no pod place",
          {.name = "p"},
          {.name = "n", .pods = -1},
          "has no pod place left",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"a resource that is not offered",
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = 1}}},
          {.name = "n"},
          "does not offer a.b/c",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"none of a resource that is not offered",
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = -1}}},
          {.name = "n"},
@@ -79,7 +79,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = 1}}},
          {.name = "n", .other = "a.b/c", .other_amount = -1},
          "has too little a.b/c (asked: 1, largest free: 0 on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"enough of a resource",
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = 2}}},
          {.name = "n", .other = "a.b/c", .other_amount = 2},
@@ -89,7 +89,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.cpu_milli = INT64_MAX}}},
          {.name = "n"},
          "has too little cpu (asked: 9223372036854775807m, largest free: 8 on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         /* taints */
         {"cordoned",
          {.name = "p"},
@@ -257,7 +257,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.gib = 12}}},
          {.name = "n", .gib = 8, .inventory = SICK("cgpu")},
          "has GPU0 unhealthy (XID 79) and too little free beside it (on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"a sick card that is too small itself",
          {.name = "p", .c = {{.gib = 16}}},
          {.name = "n", .gib = 23, .inventory = SICK("cgpu")},
@@ -267,7 +267,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.gib = 16}}},
          {.name = "n", .gib = 8, .inventory = SICK("cgpu")},
          "has too little aliyun.com/gpu-mem (asked: 16, largest free: 8 on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"a sick card in another mode",
          {.name = "p", .c = {{.gib = 12}}},
          {.name = "n", .gib = 23, .inventory = SICK("topology")},
@@ -277,7 +277,7 @@ static void one_pod_one_node(void **state)
          {.name = "p", .c = {{.cards = 2}}},
          {.name = "n", .cards = 1, .inventory = SICK("topology")},
          "has GPU0 unhealthy (XID 79) and too little free beside it (on n)",
-         EVENT_NODE_ROOM | EVENT_POD_GONE},
+         EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"three of two, one of them sick",
          {.name = "p", .c = {{.cards = 3}}},
          {.name = "n", .cards = 3, .inventory = SICK("topology")},
@@ -388,29 +388,6 @@ static void the_best_node(void **state)
     expect_done();
 }
 
-static void a_node_whose_pods_cannot_all_be_read(void **state)
-{
-    (void)state;
-    uint32_t wakes;
-    (void)cluster_put_node(&c, NODE(.name = "n1"));
-    struct cluster_pod *p = PUT(.name = "p");
-    PUT(.name = "x", .node = "n1", .unreadable = true);
-    expect_str("has no room and says why",
-               "0/1 nodes fit: 1 runs a pod that cannot be read (on n1: pod d/x: spec.overhead: "
-               "resource cpu: quantity too large: '1e30')",
-               refusal(p, &wakes));
-    expect_true("until the pod is gone", (wakes & EVENT_POD_GONE) != 0);
-    (void)cluster_put_node(&c, NODE(.name = "n0"));
-    PUT(.name = "w", .node = "n0", .unreadable = true);
-    expect_str("several",
-               "0/2 nodes fit: 2 run a pod that cannot be read (on n0: pod d/w: spec.overhead: "
-               "resource cpu: quantity too large: '1e30')",
-               refusal(p, NULL));
-    (void)cluster_remove_pod(&c, "d/x", NULL, NULL);
-    expect_str("gone: fits", "n1", best(p));
-    expect_done();
-}
-
 static void host_ports(void **state)
 {
     (void)state;
@@ -508,7 +485,6 @@ int main(void)
         T(one_pod_one_node),
         T(whole_cards_beside_unknown_ones),
         T(the_best_node),
-        T(a_node_whose_pods_cannot_all_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,10 +200,29 @@ static void too_many_reasons_are_counted_together(void **state)
     expect_done();
 }
 
+static void every_kind_has_its_sentence(void **state)
+{
+    (void)state;
+    struct arena a;
+    arena_init(&a, 0);
+    for (int kind = 0; kind < REASON_KINDS; kind++) {
+        struct reasons t;
+        reasons_init(&t);
+        reasons_add(&t, &(struct reason){.kind = (enum reason_kind)kind, .what = "x"}, "n1");
+        reasons_add(&t, &(struct reason){.kind = REASON_PODS}, "n2"); /* not the pod's fault */
+        const char *said = reasons_sentence(&t, &a);
+        expect_true("with all words replaced", strpbrk(said, "{}") == NULL);
+        expect_true("and something said", !str_ends(said, "1 "));
+    }
+    arena_deinit(&a);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences),
+        cmocka_unit_test(every_kind_has_its_sentence),
         cmocka_unit_test(the_class_ignores_amounts_and_counts),
         cmocka_unit_test(rows_that_say_the_same_become_one),
         cmocka_unit_test(too_many_reasons_are_counted_together),

@@ -9,10 +9,20 @@
 
 #define COLOUR "example.com/colour"
 
+/* For pods without a colour; stands for anything in the cluster that a key reads. */
+static const char *fashion;
+static uint64_t fashions;
+
+static const char *wanted_by(const struct plugin_ask *ask)
+{
+    const char *own = labels_get(&ask->pod->pod->labels, COLOUR);
+    return own != NULL ? own : fashion;
+}
+
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
-    const char *wanted = labels_get(&ask->pod->pod->labels, COLOUR);
+    const char *wanted = wanted_by(ask);
     const char *has = labels_get(&node->node->labels, COLOUR);
     if (wanted == NULL || str_eq(wanted, has))
         return true;
@@ -25,13 +35,20 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 static void key(const struct plugin_ask *ask, struct strbuf *out)
 {
     strbuf_addc(out, '~');
-    class_key_text(out, labels_get(&ask->pod->pod->labels, COLOUR));
+    class_key_text(out, wanted_by(ask));
+}
+
+static uint64_t key_version(const struct plugin_ask *ask)
+{
+    (void)ask;
+    return fashions;
 }
 
 static const struct plugin plugin_toy = {.name = "toy",
                                          .wakes = EVENT_NODE_LABELS,
                                          .depends = PLUGIN_NODE,
                                          .key = key,
+                                         .key_version = key_version,
                                          .filter = filter};
 
 const struct plugin *const plugin_table[] = {&plugin_toy, &plugin_fit, NULL};
@@ -57,6 +74,11 @@ static void pods_go_where_the_toy_lets_them(void **state)
     struct pipeline_choice choice;
     pipeline_choose(&pipeline, green, &arena, &choice);
     expect_true("its event wakes", (choice.wakes & EVENT_NODE_LABELS) != 0);
+    struct cluster_pod *plain = PUT(.name = "plain");
+    expect_str("any colour", "n-blue n-red", open_nodes(plain));
+    fashion = "red";
+    fashions++;
+    expect_str("until there is a fashion, and its class follows", "n-red", best(plain));
     expect_int("what is remembered is what the plugin says", 0,
                (int64_t)pipeline.classes->disagreed);
     expect_done();

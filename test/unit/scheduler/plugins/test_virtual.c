@@ -3,7 +3,6 @@
  * Who goes to virtual nodes, and what is said. Lone pods first; how gangs stay together is the
  * second half.
  */
-#include "scheduler/plugins/virtual.h"
 
 #include "test/unit/scheduler/model_kit.h"
 #include "scheduler/cycle/virtual_explain.h"
@@ -230,9 +229,9 @@ static void a_node_that_becomes_virtual(void **state)
 static const char *bursts_of(const struct cycle_result *r)
 {
     AUTO_STRBUF b = {0};
-    for (size_t i = 0; i < r->bursts_len; i++)
-        strbuf_addf(&b, "%s%s: %s", i > 0 ? "\n" : "", r->bursts[i].pod->pod->name,
-                    r->bursts[i].sentence);
+    for (size_t i = 0; i < r->virtuals_len; i++)
+        strbuf_addf(&b, "%s%s: %s", i > 0 ? "\n" : "", r->virtuals[i].pod->pod->name,
+                    r->virtuals[i].sentence);
     return arena_strdup(&arena, strbuf_str(&b));
 }
 
@@ -285,7 +284,7 @@ static void gangs(void **state)
     (void)state;
     const struct {
         const char *row;
-        enum cluster_gang_burst how;
+        enum cluster_gang_pools how;
         int64_t real, virtual; /* CPUs */
         const char *min;
         struct fixture_pod pods[5];
@@ -297,99 +296,93 @@ static void gangs(void **state)
         .name = (n), CPU(1000), ECI, .node = (at) \
     }
         {"on real nodes if it fits",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          3,
          9,
          "3",
          {M("a"), M("b"), M("c")},
          "a@n1 b@n1 c@n1"},
         {"else on virtual nodes, though some are free",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          2,
          3,
          "3",
          {M("a"), M("b"), M("c")},
          "a@vk-1 b@vk-1 c@vk-1"},
         {"else on both",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          2,
          2,
          "3",
          {M("a"), M("b"), M("c")},
          "a@n1 b@n1 c@vk-1"},
-        {"never partly",
-         CLUSTER_BURST_TOGETHER,
-         1,
-         1,
-         "3",
-         {M("a"), M("b"), M("c")},
-         "a@- b@- c@-"},
-        {"whole: real", CLUSTER_BURST_WHOLE, 3, 9, "3", {M("a"), M("b"), M("c")}, "a@n1 b@n1 c@n1"},
+        {"never partly", CLUSTER_GANG_TOGETHER, 1, 1, "3", {M("a"), M("b"), M("c")}, "a@- b@- c@-"},
+        {"whole: real", CLUSTER_GANG_WHOLE, 3, 9, "3", {M("a"), M("b"), M("c")}, "a@n1 b@n1 c@n1"},
         {"whole: virtual",
-         CLUSTER_BURST_WHOLE,
+         CLUSTER_GANG_WHOLE,
          2,
          3,
          "3",
          {M("a"), M("b"), M("c")},
          "a@vk-1 b@vk-1 c@vk-1"},
         {"whole: not on both",
-         CLUSTER_BURST_WHOLE,
+         CLUSTER_GANG_WHOLE,
          2,
          2,
          "3",
          {M("a"), M("b"), M("c")},
          "a@- b@- c@-"},
         {"by member: real first, each for itself",
-         CLUSTER_BURST_MEMBER,
+         CLUSTER_GANG_MEMBER,
          2,
          3,
          "3",
          {M("a"), M("b"), M("c")},
          "a@n1 b@n1 c@vk-1"},
         {"beyond the quorum each is on its own",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          2,
          9,
          "2",
          {M("a"), M("b"), M("c")},
          "a@n1 b@n1 c@vk-1"},
         {"whole: beyond the quorum too",
-         CLUSTER_BURST_WHOLE,
+         CLUSTER_GANG_WHOLE,
          2,
          9,
          "2",
          {M("a"), M("b"), M("c")},
          "a@n1 b@n1 c@-"},
         {"a member came back to those on a virtual node: stays with them",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          9,
          3,
          "3",
          {ON("a", "vk-1"), ON("b", "vk-1"), M("c")},
          "a@vk-1 b@vk-1 c@vk-1"},
         {"to those on real nodes: real first",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          9,
          3,
          "3",
          {ON("a", "n1"), ON("b", "n1"), M("c")},
          "a@n1 b@n1 c@n1"},
         {"and where these are full, on the virtual one after all",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          2,
          3,
          "3",
          {ON("a", "n1"), ON("b", "n1"), M("c")},
          "a@n1 b@n1 c@vk-1"},
         {"members that do not burst keep to real nodes, the others follow",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          3,
          9,
          "3",
          {{.name = "a", CPU(1000)}, M("b"), M("c")},
          "a@n1 b@n1 c@n1"},
         {"or not",
-         CLUSTER_BURST_TOGETHER,
+         CLUSTER_GANG_TOGETHER,
          1,
          9,
          "3",
@@ -399,7 +392,7 @@ static void gangs(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct cycle_result r;
         fresh();
-        c.gang_burst = rows[i].how;
+        c.gang_pools = rows[i].how;
         put_nodes(
             (const struct fixture_node[]){REAL("n1", rows[i].real), VK("vk-1", rows[i].virtual)},
             2);
@@ -429,7 +422,7 @@ static void what_gangs_say(void **state)
                "c: bursting to virtual node vk-1 with its gang",
                bursts_of(&r));
     fresh();
-    c.gang_burst = CLUSTER_BURST_WHOLE;
+    c.gang_pools = CLUSTER_GANG_WHOLE;
     put_nodes((const struct fixture_node[]){REAL("n1", 2), VK("vk-1", 2)}, 2);
     PUT(.name = "a", .labels = MEMBER("g", "3"), CPU(1000), ECI);
     PUT(.name = "b", .labels = MEMBER("g", "3"), CPU(1000), ECI);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a dump says of gangs that wait and of room that is kept, read back: the same bytes again,
- * and the same decisions.
+ * The waiting gangs and reservations of a dump, read back: the same bytes again, and the same
+ * decisions.
  */
 #include "scheduler/replay/replay_load_dump.h"
 
@@ -76,12 +76,12 @@ static void fail_to_place(const struct pipeline *p, struct gang *g, struct arena
     (void)reservation_follow(c, g, &r, NOW_MS);
 }
 
-/* Gang g on n1 has lost a member and keeps its slot. Gang big wants n2 and n3 whole, where a pod
- * runs for 20 minutes; room has been kept for it since it was five minutes old. Gang tired had its
- * turn in vain. A pod that takes long wants one CPU, which is free on all three nodes. */
+/* Gang g on n1 has lost a member, whose capacity is held. Gang big needs all of n2 and n3, where a
+ * pod runs for 20 minutes; it has had a reservation since it was five minutes old. The reservation
+ * of gang tired has lapsed. A long-running pod requests one CPU, which is free on all nodes. */
 static void fill(struct cluster *c, struct arena *a)
 {
-    c->slots->kept = true;
+    replacement_hold_enable(c, true);
     c->reservations->options = (struct reservation_options){
         .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 7 * MINUTE};
     (void)cluster_put_node(c, NODE(.name = "n1", .cpu_milli = 2000));
@@ -134,7 +134,7 @@ static void it_comes_back(void **state)
     expect_str("no warnings", "", strbuf_str(&y.warnings));
     char *again = printed(&y.cluster);
     expect_str("the same bytes", text, again);
-    expect_int("a slot", 1, (int64_t)replacement_hold_count(&y.cluster));
+    expect_int("a hold", 1, (int64_t)replacement_hold_count(&y.cluster));
     struct gang *tired = map_get(&y.cluster.gangs, "gang d/tired");
     expect_int("an age", NOW_MS + 4 * MINUTE + 1, reservations_of(&y.cluster, tired)->since_ms);
     expect_int("that it had its turns", 2, reservations_of(&y.cluster, tired)->lapses);
@@ -155,7 +155,7 @@ static void it_comes_back(void **state)
     (void)queue_wake(&y.run.queue, EVENT_ALL, y.run.now_ms);
     replay_run_all(&y.run);
     expect_str("the new member has the lost one's room", "n1", why(&y, "d/g-c"));
-    expect_int("the slot is used", 0, (int64_t)replacement_hold_count(&y.cluster));
+    expect_int("the hold is used", 0, (int64_t)replacement_hold_count(&y.cluster));
     expect_true("the gang goes where room was kept",
                 cluster_find_pod(&y.cluster, "d/big-0")->on != NULL);
     expect_int("nothing is kept any more", 0, (int64_t)y.cluster.reservations->items.len);
@@ -183,7 +183,7 @@ static void what_cannot_be_read_is_said(void **state)
         {"an age of nobody", KEPT("\"aging\":[5]"), "dump: cosched.aging[0]: gang: there is no \n"},
         {"room for a gang that is not there", KEPT("\"reservations\":[{\"for\":\"gang d/x\"}]"),
          "dump: cosched.reservations[0]: for: there is no gang d/x\n"},
-        {"a slot of a gang that is not there",
+        {"a hold of a gang that is not there",
          KEPT("\"slots\":[{\"gang\":\"gang d/x\",\"node\":\"n\",\"pod\":{}}]"),
          "dump: cosched.slots[0]: gang: there is no gang d/x\n"},
         {"not even a list", KEPT("\"slots\":\"x\""), ""},
