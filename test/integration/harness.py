@@ -36,15 +36,26 @@ class Failed(Exception):
 
 
 def case(sentence, needs=()):
-    """Registers a test. needs: "kubelet" for cases on the real node, "real" for those that stop and start parts of the real control plane,
-    "local" for those that start a cosched-local of their own, "alone" for those that disturb others (they run last), "long" for those that take long and
-    disturb nobody (they run first, or one would be at work when all others have ended)."""
+    """Registers a test. needs:
+    "kubelet"  a case on the real node
+    "real"     it stops and starts parts of the real control plane
+    "local"    it starts a cosched-local of its own
+    "long"     it takes long and disturbs nobody; it runs first, or it would be at work when all others have ended
+    "alone"    it disturbs others, and runs last
+    "outage"   it takes the API server away, and runs after those"""
 
     def register(fn):
         CASES.append((fn.__module__, sentence, set(needs), fn))
         return fn
 
     return register
+
+
+def turn(registered):
+    """When a case runs, as a sort key. After an outage the informers of controllers and kubelet back
+    off for up to a minute, so only other outages follow."""
+    needs = registered[2]
+    return 2 * ("outage" in needs) + ("alone" in needs) - ("long" in needs)
 
 
 def check(condition, *what):
@@ -322,7 +333,8 @@ class Suite:
         name = f"t{os.getpid()}-{self.number}-{int(time.monotonic() * 1000) % 100000}"
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels or {}}}
         self.cluster.do("POST", "/api/v1/namespaces", body)
-        wait_until(lambda: self.cluster.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default")[0] == 200, "default service account")
+        # client-go's informers wait up to 60 s (30 s and jitter) before they list again after an outage.
+        wait_until(lambda: self.cluster.request("GET", f"/api/v1/namespaces/{name}/serviceaccounts/default")[0] == 200, "default service account", seconds=90)
         self.stack.callback(self.remove_namespace, name)
         return name
 

@@ -107,7 +107,7 @@ def inflict(c, proxy, dice, fault):
 
 
 @case("faults in a row (killed, hanging, restarted API server, etcd compaction, connections cut in a line): each ends with exactly the API server's state",
-      needs={"real", "alone"})
+      needs={"real", "outage"})
 def survives(suite):
     count = int(os.environ.get("COSCHED_FAULTS", "5"))
     seed = int(os.environ.get("COSCHED_SEED", str(int(time.time()))))

@@ -307,7 +307,7 @@ def paused_leader(suite):
     c.do("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{lease}")
 
 
-@case("the API server is killed, restarted and made to hang while pods arrive: all are bound once", needs={"real", "alone"})
+@case("the API server is killed, restarted and made to hang while pods arrive: all are bound once", needs={"real", "outage"})
 def api_server_faults(suite):
     c, ns = suite.cluster, suite.namespace()
     p = suite.scheduler("--request-timeout=5s", "--watch-idle=5s")
