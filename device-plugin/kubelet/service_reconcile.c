@@ -77,27 +77,33 @@ static enum announced correct(struct service *s, const struct podcache_pod *its,
     return service_announce(s, p, a);
 }
 
-/* A running pod without "assigned": the plugin died between the start and the write. */
-static void catch_up(struct service *s, const struct pod *p, const struct match_listed *held)
-{
-    if (p->phase == POD_RUNNING && holds_shares(held) && s->hooks.starting != NULL)
-        s->hooks.starting(s->hooks.arg, p->ns, p->name, p, given_grant(&s->given, p->uid) != NULL);
-}
-
-/* Notes init containers that got their ids before this process started. */
-static void recall_inits(struct service *s, const struct checkpoint *c)
-{
-    for (size_t i = 0; i < c->len; i++) {
-        const struct podcache_pod *p = podcache_find_uid(s->pods, c->items[i].uid);
-        struct match_subject subject;
-        if (p != NULL && match_named(p->pod, c->items[i].container, &subject))
-            given_note(&s->given, &subject, c->items[i].resource);
-    }
-}
-
 static bool is_live(const struct pod *p)
 {
     return !p->terminating && !pod_is_finished(p);
+}
+
+/* A running pod that holds shares and is not "assigned": the plugin died between the start and the
+ * write, or the write was refused. */
+static void catch_up(struct service *s, const struct pod *p)
+{
+    if (p->phase == POD_RUNNING && is_live(p) && s->hooks.starting != NULL)
+        s->hooks.starting(s->hooks.arg, p->ns, p->name, p, given_grant(&s->given, p->uid) != NULL);
+}
+
+/* Notes init containers that got their ids before this process started. No list shows what they
+ * held, so a pod that asked for shares in them alone catches up here. */
+static void recall_inits(struct service *s, const struct checkpoint *c)
+{
+    for (size_t i = 0; i < c->len; i++) {
+        const struct checkpoint_entry *e = &c->items[i];
+        const struct podcache_pod *p = podcache_find_uid(s->pods, e->uid);
+        struct match_subject subject;
+        if (p == NULL || !match_named(p->pod, e->container, &subject))
+            continue;
+        given_note(&s->given, &subject, e->resource);
+        if (!mode_resource_is_whole(e->resource) && gpu_mode_is_shared(s->mode))
+            catch_up(s, p->pod);
+    }
 }
 
 /* The listed pod, if we maintain its annotations, or NULL. */
@@ -120,7 +126,8 @@ static bool compare(struct service *s, const struct match_listing *l, struct are
         enum announced said = correct(s, p, &l->pods[i], a);
         settled = settled && said != ANNOUNCED_OTHER;
         narrower = narrower || said == ANNOUNCED_MORE;
-        catch_up(s, p->pod, &l->pods[i]);
+        if (holds_shares(&l->pods[i]))
+            catch_up(s, p->pod);
     }
     for (size_t i = 0; settled && narrower && i < l->len; i++) {
         const struct podcache_pod *p = kept_pod(s, &l->pods[i]);

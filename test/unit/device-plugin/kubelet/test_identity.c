@@ -219,6 +219,10 @@ static void a_holder_that_is_not_known_does_not_start(void **state)
     library_end(&f);
 }
 
+#define INIT_ALONE "init:i=gpu-mem:3,gpu-core.percentage:10 c0=cpu:1"
+#define INIT_GRANT \
+    GRANT("{\\\"1\\\":{\\\"1\\\":3}}") PERCENT("{\\\"1\\\":{\\\"1\\\":10}}")
+
 static void an_init_container_is_known_by_the_checkpoint(void **state)
 {
     struct library_fixture f = {.plugin = *state};
@@ -228,8 +232,7 @@ static void an_init_container_is_known_by_the_checkpoint(void **state)
     struct error err = ERROR_INIT;
     library_begin(&f, MODE("core_mem"));
     expect_list(f.plugin, "compute", CORE, 200, 200);
-    arrive(&f, "p", UID("c"), "init:i=gpu-mem:3,gpu-core.percentage:10 c0=cpu:1",
-           GRANT("{\\\"1\\\":{\\\"1\\\":3}}") PERCENT("{\\\"1\\\":{\\\"1\\\":10}}"));
+    arrive(&f, "p", UID("c"), INIT_ALONE, INIT_GRANT);
     kubelet_free_ids(k, MEM, &available);
     expect_int("preferred", 0, kubelet_prefer(k, MEM, &available, 3, &memory, &err));
     expect_int("memory", 0, kubelet_allocate(k, MEM, &memory, &env, &err));
@@ -241,6 +244,15 @@ static void an_init_container_is_known_by_the_checkpoint(void **state)
     expect_str("no error", "", err.text);
     expect_str("whose it is", "default p i " UID("c"), written(&f, "owner"));
     expect_true("its part of the time", strstr(written(&f, "limits"), " percent=10 ") != NULL);
+
+    /* No list shows what it held; the checkpoint does when "assigned" was not written. */
+    int before = f.plugin->starting;
+    struct pod *p = cards_pod("p", INIT_ALONE, INIT_GRANT);
+    p->uid = UID("c");
+    p->phase = POD_RUNNING;
+    podcache_put(&f.plugin->pods, p);
+    expect_int("compared", 0, service_reconcile(f.plugin->service, 1000, &err));
+    expect_true("it is marked", f.plugin->starting > before);
     library_end(&f);
 }
 
