@@ -33,6 +33,7 @@ from suite_webhook_serve import insecure, review
 BATCH = 100
 WORKERS = 8
 LAB_MAX = 1000
+API_BODY_MAX = 3 << 20
 CPU_MAX_US = 2_000_000  # for one pod, in a build with sanitizers: what costs more than that is a lever
 FINDINGS_MAX = 20
 
@@ -132,8 +133,12 @@ class Sieve:
             except (OSError, http.client.HTTPException):
                 conn.close()
                 self.local.conn = None
-                if not again:
-                    raise
+                if again:
+                    continue
+                # It answers a body beyond its limit and closes while that is still being sent.
+                if len(body) > API_BODY_MAX:
+                    return 413, {"message": "the body is larger than the API server takes"}
+                raise
         return None
 
     def ask(self, number):
