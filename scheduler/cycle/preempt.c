@@ -49,7 +49,7 @@ struct lower {
     const struct node_victim *entry;
     bool violates; /* its eviction violates a budget */
     bool evicted;
-    size_t step; /* of the plan */
+    uint32_t step; /* of the plan */
 };
 
 struct cost {
@@ -117,10 +117,10 @@ static void tally(struct resource_vector *without, const struct node_victim *e, 
 }
 
 /* Returns the step of the plan, if not plain. */
-static size_t evict(struct trial *t, const struct node_victim *e)
+static uint32_t evict(struct trial *t, const struct node_victim *e)
 {
     if (!t->plain)
-        return plan_evict(t->plan, e->pod);
+        return (uint32_t)plan_evict(t->plan, e->pod);
     tally(&t->without, e, 1);
     return 0;
 }
@@ -459,8 +459,10 @@ static void read_budgets(struct search *s, const struct preempt_scope *scope)
         s->budgets[i].left = s->budgets[i].allowed;
 }
 
-static void begin(struct search *s, const struct pipeline *ask, struct cluster_pod *pod,
-                  const struct preempt_scope *scope, struct arena *a)
+/* Returns the pod's class. */
+static const struct pod_class *begin(struct search *s, const struct pipeline *ask,
+                                     struct cluster_pod *pod, const struct preempt_scope *scope,
+                                     struct arena *a)
 {
     const struct pod_class *class = equivalence_ask(ask, pod);
     *s = (struct search){.trial = {.ask = ask, .plan = scope->plan, .pod = pod, .arena = a},
@@ -472,6 +474,7 @@ static void begin(struct search *s, const struct pipeline *ask, struct cluster_p
     for (uint32_t i = 0; i < without->extra_len; i++)
         without->extra[i].id = pod->request.extra[i].id;
     read_budgets(s, scope);
+    return class;
 }
 
 void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
@@ -481,10 +484,9 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
     struct search s;
     struct cost best = {0};
     *out = (struct preempt_choice){0};
-    begin(&s, ask, pod, scope, a);
+    const struct pod_class *class = begin(&s, ask, pod, scope, a);
     uint32_t len = ask->cluster->table->len, candidates = 0;
     uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
-    const struct pod_class *class = equivalence_ask(ask, pod);
     for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
         uint32_t place = (uint32_t)((first + k) % len);
         if (!s.plain)

@@ -118,14 +118,6 @@ static void choose_plugins(struct equivalence *cs, struct pod_class *k,
     }
 }
 
-const void *plugin_facts(const struct plugin_ask *ask, const struct plugin *of)
-{
-    const struct class_facts *f = ask->class->facts;
-    while (f->of != NULL && f->of != of)
-        f++;
-    return f->data;
-}
-
 /* Of the class without what resize allocates. */
 static size_t own_bytes(const struct equivalence *cs, const struct pod_class *k)
 {
@@ -213,9 +205,10 @@ static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_nod
     return (int32_t)sum;
 }
 
-static int32_t rate(const struct plugin_ask *ask, uint32_t place, struct arena *a)
+/* row: of that place. The callers loop over the table, so that it is not looked up here again. */
+static int32_t rate(const struct plugin_ask *ask, const struct node_table_row *row, uint32_t place,
+                    struct arena *a)
 {
-    const struct node_table_row *row = &ask->cluster->table->rows[place];
     const struct domains *d = ask->class->domains;
     int32_t fixed = ask->class->fixed_score[place];
     int32_t local = fixed == SCORE_TREE_NO || d == NULL ? 0 : domains_rate(d, row, place);
@@ -315,12 +308,12 @@ static void resize(struct equivalence *cs, struct pod_class *k, uint32_t len)
 
 static void rate_all(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
-    uint32_t len = ask->cluster->table->len;
-    for (uint32_t i = 0; i < len; i++)
-        *leaf(k, i) = rate(ask, i, &cs->scratch);
+    const struct node_table *t = ask->cluster->table;
+    for (uint32_t i = 0; i < t->len; i++)
+        *leaf(k, i) = rate(ask, &t->rows[i], i, &cs->scratch);
     for (uint32_t g = 0; g < k->groups_len; g++)
         score_tree_build(&k->groups[g].tree);
-    cs->asked += len;
+    cs->asked += t->len;
 }
 
 static void rebuild(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
@@ -367,7 +360,7 @@ static void catch_up(struct equivalence *cs, struct pod_class *k, const struct p
         } else if (k->domains != NULL) {
             domains_follow(k->domains, ask, place);
         }
-        set_leaf(k, place, rate(ask, place, &cs->scratch));
+        set_leaf(k, place, rate(ask, &t->rows[place], place, &cs->scratch));
         cs->asked++;
     }
     if (k->domains != NULL && domains_settle(k->domains))

@@ -31,7 +31,7 @@ struct class_group {
     uint32_t first; /* in place_of */
 };
 
-/* plugin_facts */
+/* equivalence_facts */
 struct class_facts {
     const struct plugin *of; /* NULL: the end */
     void *data;
@@ -92,3 +92,12 @@ void equivalence_disown(struct equivalence *cs, struct pod_class *k);
 /* Why no node fits the pod. false: all nodes must be scanned. */
 bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, struct pod_class *k,
                        struct arena *a, struct reasons *out, uint32_t *wakes);
+/* What find_facts of this plugin found for the pod's class; NULL: it does not apply. Inline because
+ * filters ask for each node, and the plugins with facts are among the first. */
+static inline const void *equivalence_facts(const struct plugin_ask *ask, const struct plugin *of)
+{
+    const struct class_facts *f = ask->class->facts;
+    while (f->of != NULL && f->of != of)
+        f++;
+    return f->data;
+}

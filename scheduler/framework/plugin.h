@@ -72,7 +72,7 @@ struct plugin {
     /* A counter or hash that changes whenever key prints another text for an unchanged pod. Asked
      * for each decision. NULL: key reads only the pod, pool and packing. */
     uint64_t (*key_version)(const struct plugin_ask *ask);
-    /* What the other verbs look up with plugin_facts: found once for each class that applies, from
+    /* What the other verbs look up with equivalence_facts: found once for each class that applies, from
      * what key prints. NULL: nothing. */
     void (*find_facts)(const struct plugin_ask *ask, void *facts);
     size_t facts_size;
@@ -115,8 +115,6 @@ struct pipeline {
 /* The query in the plugins' form. */
 struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
                                   const struct pod_class *class);
-/* What find_facts of this plugin found for the pod's class; NULL: it does not apply. */
-const void *plugin_facts(const struct plugin_ask *ask, const struct plugin *of);
 /* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */
 const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct cluster_node *node,
                                      struct arena *a, struct reason *why);

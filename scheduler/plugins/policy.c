@@ -13,6 +13,7 @@
 
 #include "lib/base/str.h"
 #include "scheduler/cache/policies.h"
+#include "scheduler/framework/equivalence.h"
 
 static bool applies(const struct cluster_pod *pod)
 {
@@ -21,7 +22,7 @@ static bool applies(const struct cluster_pod *pod)
 
 static const struct policies_view *view_of(const struct plugin_ask *ask)
 {
-    return plugin_facts(ask, &plugin_policy);
+    return equivalence_facts(ask, &plugin_policy);
 }
 
 /* The units considered in this step. */

@@ -14,11 +14,12 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/virtual_use.h"
 #include "scheduler/framework/class_key.h"
+#include "scheduler/framework/equivalence.h"
 #include "scheduler/plugins/all.h"
 
 static enum virtual_use use_of(const struct plugin_ask *ask)
 {
-    return *(const enum virtual_use *)plugin_facts(ask, &plugin_virtual);
+    return *(const enum virtual_use *)equivalence_facts(ask, &plugin_virtual);
 }
 
 bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
