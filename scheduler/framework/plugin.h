@@ -72,8 +72,8 @@ struct plugin {
     /* A counter or hash that changes whenever key prints another text for an unchanged pod. Asked
      * for each decision. NULL: key reads only the pod, pool and packing. */
     uint64_t (*key_version)(const struct plugin_ask *ask);
-    /* What the other verbs look up with equivalence_facts: found once for each class that applies, from
-     * what key prints. NULL: nothing. */
+    /* What the other verbs look up with equivalence_facts: found once for each class that applies,
+     * from what key prints. NULL: nothing. */
     void (*find_facts)(const struct plugin_ask *ask, void *facts);
     size_t facts_size;
     /* false: *why is the reason. `a` is for the reason's text and lives as long as the cycle. why
