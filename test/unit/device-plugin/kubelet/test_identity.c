@@ -220,8 +220,7 @@ static void a_holder_that_is_not_known_does_not_start(void **state)
 }
 
 #define INIT_ALONE "init:i=gpu-mem:3,gpu-core.percentage:10 c0=cpu:1"
-#define INIT_GRANT \
-    GRANT("{\\\"1\\\":{\\\"1\\\":3}}") PERCENT("{\\\"1\\\":{\\\"1\\\":10}}")
+#define INIT_GRANT GRANT("{\\\"1\\\":{\\\"1\\\":3}}") PERCENT("{\\\"1\\\":{\\\"1\\\":10}}")
 
 static void an_init_container_is_known_by_the_checkpoint(void **state)
 {
