@@ -194,7 +194,7 @@ class Cluster:
         return self.get(f"/api/v1/namespaces/{ns}/pods")["items"]
 
     def create_pod(self, ns, name, requests=None, limits=None, node_selector=None, labels=None, annotations=None, scheduler=SCHEDULER, **spec):
-        container = {"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sleep", "3600"],
+        container = {"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sleep", "86400"],
                      "resources": {"requests": requests or {}, "limits": limits or {}}}
         body = {"apiVersion": "v1", "kind": "Pod",
                 "metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}},

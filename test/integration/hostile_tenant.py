@@ -67,7 +67,7 @@ def plain(name, limits=None, requests=None, **spec):
     resources = {k: v for k, v in (("limits", limits), ("requests", requests)) if v}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {}, "annotations": {}},
             "spec": {"schedulerName": "ack-co-scheduler", "terminationGracePeriodSeconds": 0, "tolerations": [{"operator": "Exists"}],
-                     "containers": [{"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sleep", "3600"], "resources": resources}], **spec}}
+                     "containers": [{"name": "main", "image": "busybox:test", "imagePullPolicy": "Never", "command": ["sleep", "86400"], "resources": resources}], **spec}}
 
 
 def post(c, ns, pod, dry=False):
