@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "scheduler/framework/domains.h"
 #include "scheduler/framework/plugin.h"
 
 void class_key_number(struct strbuf *out, int64_t value)
@@ -27,11 +26,9 @@ void class_key_text(struct strbuf *out, const char *text)
     strbuf_add(out, text, n);
 }
 
-void class_key_print(struct cluster *c, struct cluster_pod *cp, const struct plugin_ask *ask,
-                     struct strbuf *out)
+void class_key_print(const struct plugin_ask *ask, struct strbuf *out)
 {
     for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
         if ((*p)->key != NULL)
             (*p)->key(ask, out);
-    domains_print_key(c, cp, out);
 }

@@ -88,7 +88,7 @@ static void add_others_terms(struct builder *b, const struct pod_counters_traits
     }
 }
 
-static bool means_itself(const struct cluster *c, const struct pod *p)
+bool domains_means_itself(const struct cluster *c, const struct pod *p)
 {
     const struct labels *ns_labels = api_objects_namespace_labels(c->objects, p->ns);
     for (size_t i = 0; p->terms != NULL && i < p->terms->affinity_len; i++)
@@ -97,19 +97,19 @@ static bool means_itself(const struct cluster *c, const struct pod *p)
     return p->terms != NULL && p->terms->affinity_len > 0;
 }
 
-struct domains *domains_new(struct cluster *c, struct cluster_pod *cp)
+struct domains *domains_new(struct cluster *c, const struct cluster_pod *cp)
 {
     struct builder b = {.cluster = c, .pod = cp->pod};
     add_spread(&b);
     add_own_terms(&b);
-    add_others_terms(&b, pod_counters_traits_of(c, cp));
+    add_others_terms(&b, cp->traits);
     if (b.rules.len == 0)
         return NULL;
     struct domains *d = mem_new(struct domains, 1);
     d->rules = b.rules.items;
     d->len = b.rules.len;
     d->wide = mem_new(struct topology *, d->len);
-    d->affinity_self = means_itself(c, cp->pod);
+    d->affinity_self = domains_means_itself(c, cp->pod);
     for (size_t i = 0; i < d->len; i++)
         d->soft += d->rules[i].kind == DOMAINS_SOFT;
     return d;
@@ -145,29 +145,6 @@ void domains_free(struct domains *d)
     free(d->group_of);
     free(d->group_domain);
     free(d);
-}
-
-void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf *out)
-{
-    const struct pod *p = cp->pod;
-    const struct pod_counters_traits *traits = pod_counters_traits_of(c, cp);
-    if (p->spread_len > 0)
-        strbuf_adds(out, p->ns);
-    for (size_t i = 0; i < p->spread_len; i++) {
-        strbuf_addc(out, spread_selects_self(&p->spread[i], &p->labels) ? '+' : '-');
-        spread_print(&p->spread[i], out);
-    }
-    if (p->terms != NULL) {
-        strbuf_addc(out, means_itself(c, p) ? '+' : '-');
-        pod_counters_print_terms(p->terms, out);
-    }
-    for (size_t i = 0; traits != NULL && i < traits->against.len; i++)
-        strbuf_addf(out, "!%llu", (unsigned long long)traits->against.items[i]->number);
-}
-
-uint64_t domains_key_version(const struct cluster *c)
-{
-    return c->index->version + c->objects->generation[API_OBJECTS_NAMESPACES];
 }
 
 static bool tolerates_all(const struct pod *p, const struct node *n)

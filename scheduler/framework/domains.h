@@ -85,13 +85,11 @@ struct domains {
     size_t bytes;
 };
 
-/* NULL: no rule of the pod or against it. */
-struct domains *domains_new(struct cluster *c, struct cluster_pod *cp);
+/* NULL: no rule of the pod or against it. Call pod_counters_traits_of first. */
+struct domains *domains_new(struct cluster *c, const struct cluster_pod *cp);
 void domains_free(struct domains *d);
-/* Appends this part of the class' text. Nothing for most pods. The version rises with every change
- * of the cluster that may change the text. */
-void domains_print_key(struct cluster *c, struct cluster_pod *cp, struct strbuf *out);
-uint64_t domains_key_version(const struct cluster *c);
+/* Whether the pod matches all its own required terms of affinity. */
+bool domains_means_itself(const struct cluster *c, const struct pod *p);
 
 /* Recomputes everything from the node table and the pod counters. */
 void domains_rebuild(struct domains *d, const struct plugin_ask *ask, struct topologies *all);

@@ -156,7 +156,7 @@ static struct pod_class *class_new(const struct pipeline *p, struct cluster_pod 
 static uint64_t key_version(const struct equivalence *cs, const struct plugin_ask *ask)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15; /* spreads each part over all bits */
-    uint64_t all = domains_key_version(ask->cluster);
+    uint64_t all = 0;
     for (const struct plugin *const *p = cs->keyed; *p != NULL; p++)
         all = all * odd + (*p)->key_version(ask);
     return all * odd + (uint64_t)ask->packing * 4 + (uint64_t)ask->pool;
@@ -172,13 +172,14 @@ static struct pod_class *find_or_make(const struct pipeline *p, struct cluster_p
         if (k != NULL && k->serial == at->serial)
             return k;
     }
+    (void)pod_counters_traits_of(p->cluster, cp); /* keys and rules read cp->traits */
     strbuf_reset(&cs->text);
-    class_key_print(p->cluster, cp, &ask, &cs->text);
+    class_key_print(&ask, &cs->text);
     struct pod_class *k = map_get(&cs->by_text, strbuf_str(&cs->text));
     if (k == NULL)
         k = class_new(p, cp, &ask);
     *at = (struct found){.serial = k->serial,
-                         .beside = key_version(cs, &ask), /* printing may have made counters */
+                         .beside = key_version(cs, &ask), /* traits may have made counters */
                          .slot = k->slot,
                          .version = cp->version};
     return k;

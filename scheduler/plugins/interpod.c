@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* interpod - affinity and anti-affinity between pods: of this pod, and of placed pods against it.
- * Counting is in domains.h; this file has the messages. */
+ * framework/domains counts and scores; this file has the class key and the reasons. */
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"
@@ -35,7 +35,28 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return domains_points(ask->class->domains, node, true) / plugin_interpod.weight;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    const struct pod_counters_traits *traits = ask->pod->traits;
+    if (p->terms != NULL) {
+        strbuf_addc(out, 'N');
+        strbuf_addc(out, domains_means_itself(ask->cluster, p) ? '+' : '-');
+        pod_counters_print_terms(p->terms, out);
+    }
+    for (size_t i = 0; traits != NULL && i < traits->against.len; i++)
+        strbuf_addf(out, "!%llu", (unsigned long long)traits->against.items[i]->number);
+}
+
+static uint64_t key_version(const struct plugin_ask *ask)
+{
+    return ask->cluster->index->version +
+           ask->cluster->objects->generation[API_OBJECTS_NAMESPACES];
+}
+
 const struct plugin plugin_interpod = {.name = "interpod",
+                                       .key = key,
+                                       .key_version = key_version,
                                        .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED |
                                                 EVENT_NODE_GONE | EVENT_NODE_LABELS |
                                                 EVENT_NAMESPACE,

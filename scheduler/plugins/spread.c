@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spread - topologySpreadConstraints. Counting is in domains.h; this file has the messages. */
+/* spread - topologySpreadConstraints. framework/domains counts and scores; this file has the class
+ * key and the reasons. */
 #include "scheduler/framework/equivalence.h"
+#include "scheduler/framework/class_key.h"
 #include "scheduler/framework/domains.h"
 #include "scheduler/plugins/all.h"
 
@@ -24,6 +26,19 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
     return domains_points(ask->class->domains, node, false) / plugin_spread.weight;
 }
 
+static void key(const struct plugin_ask *ask, struct strbuf *out)
+{
+    const struct pod *p = ask->pod->pod;
+    if (p->spread_len > 0) {
+        strbuf_addc(out, 'W');
+        class_key_text(out, p->ns);
+    }
+    for (size_t i = 0; i < p->spread_len; i++) {
+        strbuf_addc(out, spread_selects_self(&p->spread[i], &p->labels) ? '+' : '-');
+        spread_print(&p->spread[i], out);
+    }
+}
+
 static bool applies(const struct cluster_pod *pod)
 {
     return pod->pod->spread_len > 0;
@@ -35,6 +50,7 @@ const struct plugin plugin_spread = {.name = "spread",
                                      .depends = PLUGIN_DOMAIN,
                                      .score_depends = PLUGIN_DOMAIN,
                                      .applies = applies,
+                                     .key = key,
                                      .filter = filter,
                                      .score = score,
                                      .weight = DOMAINS_SPREAD_WEIGHT};
