@@ -94,12 +94,3 @@ void demand_see(struct demand *d, const struct demand_ask *ask)
         fade(d);
     demand_count(d, ask);
 }
-
-uint64_t demand_digest(const struct demand *d)
-{
-    uint64_t h = str_hash((const char *)&d->seen, sizeof d->seen);
-    h = h * 31 + str_hash((const char *)d->sizes, d->sizes_len * sizeof *d->sizes);
-    h = h * 31 + str_hash((const char *)d->sets, d->sets_len * sizeof *d->sets);
-    h = h * 31 + str_hash((const char *)&d->cpu_milli, sizeof d->cpu_milli);
-    return h * 31 + str_hash((const char *)&d->milli_cards, sizeof d->milli_cards);
-}

@@ -53,4 +53,3 @@ struct demand {
 void demand_see(struct demand *d, const struct demand_ask *ask);
 /* The same without decay, for a demand that is known as a whole. */
 void demand_count(struct demand *d, const struct demand_ask *ask);
-uint64_t demand_digest(const struct demand *d);

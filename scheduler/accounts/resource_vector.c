@@ -170,6 +170,35 @@ bool resource_vector_grew(const struct resource_vector *a, const struct resource
     return false;
 }
 
+static bool has_capacity(int64_t want, int64_t total, int64_t used, int64_t without)
+{
+    return want == 0 || want <= num_sub_sat(total, num_sub_sat(used, without));
+}
+
+bool resource_vector_fits(const struct resource_vector *want, const struct resource_vector *total,
+                          const struct resource_vector *used, const struct resource_vector *without)
+{
+    static const struct resource_vector nothing;
+    const struct resource_vector *gone = without != NULL ? without : &nothing;
+    if (!has_capacity(want->pods, total->pods, used->pods, gone->pods) ||
+        !has_capacity(want->cpu_milli, total->cpu_milli, used->cpu_milli, gone->cpu_milli) ||
+        !has_capacity(want->memory_bytes, total->memory_bytes, used->memory_bytes,
+                      gone->memory_bytes) ||
+        !has_capacity(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
+                      gone->ephemeral_bytes))
+        return false;
+    for (uint32_t i = 0; i < want->extra_len; i++) {
+        int64_t offered = 0, taken = 0;
+        bool is_offered = resource_vector_get(total, want->extra[i].id, &offered);
+        (void)resource_vector_get(used, want->extra[i].id, &taken);
+        if (want->extra[i].value > 0 &&
+            (!is_offered || !has_capacity(want->extra[i].value, offered, taken,
+                                          without != NULL ? without->extra[i].value : 0)))
+            return false;
+    }
+    return true;
+}
+
 uint64_t resource_vector_digest(const struct resource_vector *a)
 {
     int64_t fixed[4] = {a->cpu_milli, a->memory_bytes, a->ephemeral_bytes, a->pods};

@@ -59,6 +59,11 @@ void resource_vector_account(struct resource_vector *dst, const struct resource_
 void resource_vector_account_offered(struct resource_vector *dst, const struct resource_vector *src,
                                      const struct resource_vector *offered, int sign);
 void resource_vector_deinit(struct resource_vector *a); /* only heap ones */
+/* Whether total has room for want beside used. without: what of used would leave, with the names
+ * of want; or NULL. */
+bool resource_vector_fits(const struct resource_vector *want, const struct resource_vector *total,
+                          const struct resource_vector *used,
+                          const struct resource_vector *without);
 /* Whether an amount of b exceeds that of a, or b has a resource that a lacks. */
 bool resource_vector_grew(const struct resource_vector *a, const struct resource_vector *b);
 /* By name and of non-zero amounts only: independent of numbering and history. */

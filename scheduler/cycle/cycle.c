@@ -13,20 +13,6 @@
 #include "scheduler/cycle/virtual_explain.h"
 #include "scheduler/cycle/gang_preempt.h"
 
-/* A problem of the pod itself, which no node and no event can solve. */
-static const char *own_problem(const struct cluster_pod *cp)
-{
-    if (cp->pod->unplaceable != NULL)
-        return cp->pod->unplaceable;
-    if (cp->gpu.illegal != NULL)
-        return cp->gpu.illegal;
-    if (cp->cpu != NULL && cp->cpu->illegal != NULL)
-        return cp->cpu->illegal;
-    if (cp->pod->resource_claims)
-        return "spec.resourceClaims (dynamic resource allocation) is not supported by this scheduler";
-    return NULL;
-}
-
 static const char *for_member(const struct gang *g, const struct cluster_pod *member,
                               const char *why, struct arena *a)
 {
@@ -61,7 +47,7 @@ static const struct cluster_pod *find_problem(const struct gang *g, const char *
         if (!cluster_pod_is_schedulable(cp) ||
             (first != NULL && strcmp(cp->pod->key, first->pod->key) > 0))
             continue;
-        const char *problem = own_problem(cp);
+        const char *problem = plugin_own_problem(cp);
         if (problem != NULL) {
             first = cp;
             *why = problem;

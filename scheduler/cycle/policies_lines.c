@@ -33,11 +33,10 @@ static bool is_newer(const struct cluster_pod *a, const struct cluster_pod *b)
     return strcmp(a->pod->key, b->pod->key) > 0;
 }
 
-/* A pod that no node can help (see cycle.c) says nothing about units. */
+/* A pod that no node can help says nothing about units. */
 static bool can_tell(const struct cluster_pod *cp)
 {
-    return cp->pod->unplaceable == NULL && cp->gpu.illegal == NULL &&
-           (cp->cpu == NULL || cp->cpu->illegal == NULL);
+    return plugin_own_problem(cp) == NULL;
 }
 
 static int64_t find_witnesses(const struct cluster *c, const struct policies_entry *e,

@@ -91,12 +91,6 @@ bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod)
     return false;
 }
 
-bool preempt_may(const struct cluster *c, const struct cluster_pod *pod)
-{
-    return !pod->pod->preempt_never && cluster_has_placed_below(c, pod->pod->priority) &&
-           !preempt_awaits(c, pod);
-}
-
 /* Sums over pods of one node whose own sum did not overflow: see try_node. */
 static void add(int64_t *to, int64_t value, int sign)
 {
@@ -125,38 +119,11 @@ static uint32_t evict(struct trial *t, const struct node_victim *e)
     return 0;
 }
 
-static bool has_capacity(int64_t want, int64_t total, int64_t used, int64_t without)
-{
-    return want == 0 || want <= num_sub_sat(total, num_sub_sat(used, without));
-}
-
-static bool fits_plainly(const struct trial *t)
-{
-    const struct resource_vector *want = &t->pod->request, *total = &t->node->allocatable,
-                                 *used = &t->node->used, *without = &t->without;
-    if (!has_capacity(1, total->pods, used->pods, without->pods) ||
-        !has_capacity(want->cpu_milli, total->cpu_milli, used->cpu_milli, without->cpu_milli) ||
-        !has_capacity(want->memory_bytes, total->memory_bytes, used->memory_bytes,
-                      without->memory_bytes) ||
-        !has_capacity(want->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes,
-                      without->ephemeral_bytes))
-        return false;
-    for (uint32_t i = 0; i < want->extra_len; i++) {
-        int64_t offered = 0, taken = 0;
-        bool is_offered = resource_vector_get(total, want->extra[i].id, &offered);
-        (void)resource_vector_get(used, want->extra[i].id, &taken);
-        if (want->extra[i].value > 0 &&
-            (!is_offered ||
-             !has_capacity(want->extra[i].value, offered, taken, without->extra[i].value)))
-            return false;
-    }
-    return true;
-}
-
 static bool fits(struct trial *t)
 {
     if (t->plain)
-        return fits_plainly(t);
+        return resource_vector_fits(&t->pod->request, &t->node->allocatable, &t->node->used,
+                                    &t->without);
     struct plugin_ask ask = pipeline_ask(t->ask, t->pod);
     return plugin_refusing(&ask, t->node, t->arena, NULL) == NULL;
 }

@@ -36,9 +36,6 @@ struct preempt_scope {
 
 /* Whether less important pods are leaving the pod's nominated node. */
 bool preempt_awaits(const struct cluster *c, const struct cluster_pod *pod);
-/* Whether the pod may preempt: not with preemptionPolicy Never, not if no pod is less important,
- * and not while its earlier victims are still leaving. */
-bool preempt_may(const struct cluster *c, const struct cluster_pod *pod);
 /* Only while no node fits the pod. */
 void preempt_choose(const struct pipeline *ask, struct cluster_pod *pod, struct arena *a,
                     struct preempt_choice *out);

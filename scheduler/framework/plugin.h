@@ -66,6 +66,8 @@ struct plugin {
     bool amounts_only;
     /* Whether filter may refuse this pod, or score differ between nodes. NULL: for every pod. */
     bool (*applies)(const struct cluster_pod *pod);
+    /* Why no node and no event can help this pod, in the user's words, or NULL. NULL: no pod. */
+    const char *(*illegal)(const struct cluster_pod *pod);
     /* Prints everything that filter, score and reserve read of the pod, by class_key_number and
      * class_key_text, after a letter of its own. NULL: nothing that others do not print. */
     void (*key)(const struct plugin_ask *ask, struct strbuf *out);
@@ -115,6 +117,8 @@ struct pipeline {
 /* The query in the plugins' form. */
 struct plugin_ask plugin_question(const struct pipeline *p, struct cluster_pod *pod,
                                   const struct pod_class *class);
+/* Why no node and no event can help the pod; NULL: some may. */
+const char *plugin_own_problem(const struct cluster_pod *pod);
 /* The first plugin that refuses this node and why; NULL: it fits. why may be NULL. */
 const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct cluster_node *node,
                                      struct arena *a, struct reason *why);

@@ -226,7 +226,13 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     class_key_number(out, r->shared);
 }
 
+static const char *illegal(const struct cluster_pod *pod)
+{
+    return pod->cpu != NULL ? pod->cpu->illegal : NULL;
+}
+
 const struct plugin plugin_cpu = {.name = "cpu",
+                                  .illegal = illegal,
                                   .key = key,
                                   .wakes = EVENT_NODE_CPU | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,

@@ -135,7 +135,13 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     }
 }
 
+static const char *illegal(const struct cluster_pod *pod)
+{
+    return pod->gpu.illegal;
+}
+
 const struct plugin plugin_gpu = {.name = "gpu",
+                                  .illegal = illegal,
                                   .key = key,
                                   .wakes = EVENT_NODE_GPU | EVENT_POD_GONE,
                                   .depends = PLUGIN_HELD,

@@ -25,29 +25,6 @@ static const struct cluster_pod *member(const struct cluster *c, const struct re
     return cp != NULL && cp->state == CLUSTER_PENDING ? cp : NULL;
 }
 
-static bool has_capacity(int64_t want, int64_t total, int64_t held)
-{
-    return want == 0 || want <= num_sub_sat(total, held);
-}
-
-static bool amounts_fit(const struct resource_vector *want, const struct resource_vector *total,
-                        const struct resource_vector *held)
-{
-    if (!has_capacity(want->pods, total->pods, held->pods) ||
-        !has_capacity(want->cpu_milli, total->cpu_milli, held->cpu_milli) ||
-        !has_capacity(want->memory_bytes, total->memory_bytes, held->memory_bytes) ||
-        !has_capacity(want->ephemeral_bytes, total->ephemeral_bytes, held->ephemeral_bytes))
-        return false;
-    for (uint32_t i = 0; i < want->extra_len; i++) {
-        int64_t offered = 0, taken = 0;
-        (void)resource_vector_get(total, want->extra[i].id, &offered);
-        (void)resource_vector_get(held, want->extra[i].id, &taken);
-        if (!has_capacity(want->extra[i].value, offered, taken))
-            return false;
-    }
-    return true;
-}
-
 /* Whether the node has enough for all pods that are there at the start, including the members. */
 static bool amounts_beside(const struct cluster *c, const struct reservation *r,
                            const struct reservation_node *at, const struct cluster_pod *pod,
@@ -62,7 +39,7 @@ static bool amounts_beside(const struct cluster *c, const struct reservation *r,
     for (size_t i = 0; i < at->members.len; i++)
         if ((cp = member(c, at, i)) != NULL)
             resource_vector_account_offered(&held, &cp->request, &node->allocatable, 1);
-    bool fits = amounts_fit(&pod->request, &node->allocatable, &held);
+    bool fits = resource_vector_fits(&pod->request, &node->allocatable, &held, NULL);
     resource_vector_deinit(&held);
     return fits;
 }

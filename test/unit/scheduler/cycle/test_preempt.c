@@ -219,29 +219,22 @@ static void who_is_more_important(void **state)
     expect_done();
 }
 
-static void who_may(void **state)
+static void whom_it_awaits(void **state)
 {
     (void)state;
     (void)cluster_put_node(&c, NODE(.name = "n1"));
     struct cluster_pod *p = PUT(.name = "p", .priority = 5);
-    expect_true("not in an empty cluster", !preempt_may(&c, p));
-    (void)PUT(.name = "a", .node = "n1", .priority = 5);
-    expect_true("not those of the same priority", !preempt_may(&c, p));
     (void)PUT(.name = "b", .node = "n1", .priority = 4);
-    expect_true("those of a lower one", preempt_may(&c, p));
-    p->pod->preempt_never = true;
-    expect_true("not with preemptionPolicy Never", !preempt_may(&c, p));
-    p->pod->preempt_never = false;
     (void)nominations_set(&c, p, "n1");
-    expect_true("on the node that it was promised nobody leaves", preempt_may(&c, p));
+    expect_true("on the node that it was promised nobody leaves", !preempt_awaits(&c, p));
     (void)PUT(.name = "b", .node = "n1", .priority = 4, .terminating = true);
-    expect_true("one is leaving for it", !preempt_may(&c, p));
+    expect_true("one is leaving for it", preempt_awaits(&c, p));
     struct cluster_pod *b = PUT(.name = "b", .uid = "again", .node = "n1", .priority = 4);
-    expect_true("and is there no more", preempt_may(&c, p));
+    expect_true("and is there no more", !preempt_awaits(&c, p));
     cluster_set_evicting(&c, b, true);
-    expect_true("another one was told to go", !preempt_may(&c, p));
+    expect_true("another one was told to go", preempt_awaits(&c, p));
     (void)nominations_set(&c, p, "n9");
-    expect_true("the node that it was promised is gone", preempt_may(&c, p));
+    expect_true("the node that it was promised is gone", !preempt_awaits(&c, p));
     expect_done();
 }
 
@@ -344,7 +337,7 @@ static void random_clusters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(who_may),
+    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(whom_it_awaits),
                                        T(who_is_more_important), T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
