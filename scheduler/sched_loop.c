@@ -9,7 +9,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
-#include "lib/model/names.h"
+#include "scheduler/binding/binding_content.h"
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cycle/cpu_lending.h"
@@ -66,65 +66,6 @@ static const char *verdict_name(enum cycle_verdict v)
     return names[v];
 }
 
-/* Result keys are never input. A pod that gets no grant but brought such keys along has them
- * blanked, since a Binding cannot delete; other pods without a grant are left as they are. */
-static struct labels grant_of(struct sched_loop *d, const struct cluster_pod *cp,
-                              const struct cluster_node *node)
-{
-    struct labels out = {0};
-    if (!grant_is_empty(&cp->grant)) {
-        int64_t dev_gib = cp->grant.shares_len > 0
-                              ? gpu_accounts_card_gib(&node->gpu_accounts, cp->grant.shares[0].card)
-                              : 0;
-        grant_encode(&cp->grant, cp->pod, dev_gib, &d->arena, &out);
-        return out;
-    }
-    const struct labels *given = &cp->pod->annotations;
-    bool pinned = cp->grant.cpus.len > 0;
-    out.items = arena_new(&d->arena, struct label, given->len + 1);
-    for (size_t i = 0; i < given->len; i++)
-        if (grant_is_result_key(given->items[i].key) && given->items[i].value[0] != '\0' &&
-            !(pinned && str_eq(given->items[i].key, NAME_ANN_CPUSET)))
-            out.items[out.len++] = (struct label){.key = given->items[i].key, .value = ""};
-    if (pinned) {
-        AUTO_STRBUF text = {0};
-        cpu_grant_encode(&cp->grant.cpus, cp->pod, &text);
-        out.items[out.len++] = (struct label){
-            .key = NAME_ANN_CPUSET, .value = arena_strndup(&d->arena, text.ptr, text.len)};
-    }
-    return out;
-}
-
-static bool has_key(const struct labels *l, const char *key)
-{
-    for (size_t i = 0; i < l->len; i++)
-        if (str_eq(l->items[i].key, key))
-            return true;
-    return false;
-}
-
-/* What the Binding writes into the pod: grant, unit, gang. Unit and gang override a key that the
- * grant only blanks. */
-static struct labels annotations_of(struct sched_loop *d, struct cluster_pod *cp,
-                                    const struct cluster_node *node)
-{
-    struct labels grant = grant_of(d, cp, node);
-    struct labels unit = policies_annotations(cp, &d->arena);
-    const char *gang = gangs_record_of(cp);
-    if (gang == NULL && unit.len == 0)
-        return grant;
-    struct labels out = {.items = arena_new(&d->arena, struct label, grant.len + unit.len + 1)};
-    for (size_t i = 0; i < grant.len; i++)
-        if (!(gang != NULL && str_eq(grant.items[i].key, NAME_ANN_GANG_SATISFIED)) &&
-            !has_key(&unit, grant.items[i].key))
-            out.items[out.len++] = grant.items[i];
-    for (size_t i = 0; i < unit.len; i++)
-        out.items[out.len++] = unit.items[i];
-    if (gang != NULL)
-        out.items[out.len++] = (struct label){.key = NAME_ANN_GANG_SATISFIED, .value = gang};
-    return out;
-}
-
 static void submit_one(struct sched_loop *d, const struct gang_bind_member *m)
 {
     if (m->pod->volumes != NULL)
@@ -143,15 +84,15 @@ static void submit(struct sched_loop *d, const struct plan *plan)
         struct cluster_pod *cp = plan->steps.items[i].pod;
         const struct cluster_node *node = plan->steps.items[i].node;
         cp->grant.assume_time_ns = clock_wall_ns();
-        members[i] =
-            (struct gang_bind_member){.pod = cp,
-                                      .binding = {.ns = cp->pod->ns,
-                                                  .pod = cp->pod->name,
-                                                  .uid = cp->pod->uid,
-                                                  .node = node->name,
-                                                  .labels = policies_labels(cp, &d->arena),
-                                                  .annotations = annotations_of(d, cp, node)},
-                                      .ticket = pod_trace_give_ticket(&d->trace, cp)};
+        members[i] = (struct gang_bind_member){
+            .pod = cp,
+            .binding = {.ns = cp->pod->ns,
+                        .pod = cp->pod->name,
+                        .uid = cp->pod->uid,
+                        .node = node->name,
+                        .labels = policies_labels(cp, &d->arena),
+                        .annotations = binding_content_annotations(cp, node, &d->arena)},
+            .ticket = pod_trace_give_ticket(&d->trace, cp)};
         hold |= cp->volumes != NULL;
     }
     if (hold && plan->steps.len > 1) {
