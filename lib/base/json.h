@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json - reads and writes JSON. Only json.c and jsontree.c use yyjson.
+ * json - reads and writes JSON. Only json.c and jsontree_internal.h include yyjson.
  *
  * Reading: values are borrowed from their document. Every accessor treats NULL and the wrong kind
  * as absent, so a path through optional fields needs no checks. Numbers keep their text and never
