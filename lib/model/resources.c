@@ -4,9 +4,9 @@
  * sorted by name, so that two lists are added or compared in one pass, and the result does not
  * depend on input order.
  *
- * Only its owner changes an array in place: set, add and max work on a list that began as {0} or by
- * resources_copy. The array is reallocated when names are added, and arenas do not free memory; but
- * accounting adds lists of the same names, which costs nothing, and a decoder reserves first.
+ * Only its owner changes an array in place: set, add and max work on a list that began as {0}. The
+ * array is reallocated when names are added, and arenas do not free memory; but accounting adds
+ * lists of the same names, which costs nothing, and a decoder reserves first.
  */
 #include "lib/model/resources.h"
 
@@ -222,21 +222,6 @@ bool resources_max(struct resources *dst, const struct resources *src, struct ar
     return merge(dst, src, a, false);
 }
 
-void resources_copy(struct resources *dst, const struct resources *src, struct arena *a)
-{
-    struct resource_extra *extra = NULL;
-
-    if (src->extra_len > 0) {
-        extra = arena_new(a, struct resource_extra, src->extra_len);
-        for (uint32_t i = 0; i < src->extra_len; i++)
-            extra[i] =
-                (struct resource_extra){arena_strdup(a, src->extra[i].name), src->extra[i].value};
-    }
-    *dst = *src;
-    dst->extra = extra;
-    dst->extra_room = 0;
-}
-
 /* Whether the non-zero extras of a have the same amount in b. */
 static bool extras_within(const struct resources *a, const struct resources *b)
 {
@@ -252,12 +237,6 @@ bool resources_equal(const struct resources *a, const struct resources *b)
         if (field_value(a, i) != field_value(b, i))
             return false;
     return extras_within(a, b) && extras_within(b, a);
-}
-
-bool resources_is_zero(const struct resources *r)
-{
-    static const struct resources nothing;
-    return resources_equal(r, &nothing);
 }
 
 void resources_print(const struct resources *r, struct strbuf *out)
