@@ -11,6 +11,8 @@
 #define NAME_RES_GPU_COUNT "aliyun.com/gpu-count" /* also a pod label */
 #define NAME_RES_GPU "aliyun.com/gpu"
 #define NAME_RES_NVIDIA_GPU "nvidia.com/gpu"
+/* All of them, to initialize an array, in the order of enum gpu_request_resource. */
+#define NAME_RES_ALL_GPU NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU, NAME_RES_NVIDIA_GPU
 #define NAME_RES_DEVICE_CLASS "deviceclass.resource.kubernetes.io/" /* then a DeviceClass' name */
 
 /* Node labels. */

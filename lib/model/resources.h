@@ -36,7 +36,7 @@ struct resources {
     /* RESOURCES_HAS_*: which of the four are present; 0 differs from absent in pod-level and
      * default rules */
     uint8_t has;
-    uint16_t extra_room; /* free entries behind `extra`, while its owner builds it */
+    uint16_t extra_free; /* free entries behind `extra`, while its owner builds it */
 };
 enum {
     RESOURCES_HAS_CPU = 1,
