@@ -481,12 +481,6 @@ void agent_node(struct agent *g, const struct node *node)
     suspect(g);
 }
 
-enum gpu_mode agent_mode(const struct agent *g, bool *switching)
-{
-    *switching = g->mode.switching;
-    return g->mode.current;
-}
-
 int agent_new(struct agent **out, const struct agent_config *c, struct error *err)
 {
     struct agent *g = mem_new(struct agent, 1);

@@ -60,4 +60,3 @@ void agent_free(struct agent *g);
 void agent_cards(struct agent *g, const struct gpu_inventory *scan);
 /* Our node, at every change. Borrowed. */
 void agent_node(struct agent *g, const struct node *node);
-enum gpu_mode agent_mode(const struct agent *g, bool *switching);

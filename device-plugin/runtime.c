@@ -26,17 +26,18 @@ const struct option_row runtime_option_rows[] = {
      .offset = OFFSET(isolation),
      .choices = "auto|none|mps|kernel|cgpu|library",
      .fallback = "auto",
-     .help =
-         "Modes cgpu, core_mem and mps promise that a container cannot take more than its share. auto: they are served "
-         "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu: the kernel's limits of device memory, cgroup v2 dmem, where it lists the cards; cgpu, core_mem: else the cGPU kernel module, or else our own library), otherwise they "
-         "show 0 and an Event says why. none: they are served without enforcement. A name: by this engine and no other. Mode share "
-         "promises nothing and is always served."},
+     .help = "How modes cgpu, core_mem and mps enforce a container's share. auto: serve a mode "
+             "only with an engine that enforces it (mps: NVIDIA's MPS; cgpu: the kernel's limits "
+             "of device memory, cgroup v2 dmem, where it lists the cards; cgpu, core_mem: else "
+             "the cGPU kernel module, or else our own library); without one, offer 0 of its "
+             "resources and report why in an Event. none: serve them without enforcement. A name: "
+             "use this engine only. Mode share enforces nothing and is always served."},
     {.name = "isolation-library",
      .kind = OPTION_STRING,
      .offset = OFFSET(library),
      .fallback = SHARES_INSTALLED,
      .meta = "FILE",
-     .help = "Our own library, " SHARES_LIBRARY ", as it was installed beside this program."},
+     .help = "Our own library, " SHARES_LIBRARY ", as installed beside this program."},
     {.name = "isolation-context",
      .kind = OPTION_SIZE,
      .offset = OFFSET(context_bytes),
@@ -44,52 +45,58 @@ const struct option_row runtime_option_rows[] = {
      .min = 0,
      .max = INT64_C(64) << 30,
      .meta = "SIZE",
-     .help =
-         "With our own library: what the driver takes of a card for each context, charged to the container as on a card of its own. 0: it is found out, by a process of our own that "
-         "makes a context on each card once and by what NVML says of that process; where that fails contexts are not charged, and the audit allows 512 MiB for each process."},
+     .help = "With our own library: the card memory that the driver takes for each context. It is "
+             "charged to the container, as on a card of its own. 0: measure it, by creating a "
+             "context on each card once in a process of our own and reading that process's memory "
+             "from NVML; if this fails, contexts are not charged, and the audit allows 512 MiB "
+             "for each process."},
     {.name = "cuda-library",
      .kind = OPTION_STRING,
      .offset = OFFSET(cuda_library),
      .fallback = "libcuda.so.1",
      .meta = "FILE",
-     .help = "The CUDA driver's library, by name or by path, for that process."},
+     .help = "The CUDA driver's library, by name or by path, for the process that measures "
+             "contexts."},
     {.name = "enforce",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(enforce),
      .choices = "report|evict",
      .fallback = "report",
-     .help =
-         "What is done about a pod whose processes got past our own library (static binaries, direct use of the device) or, by the driver's figures, have more memory than its share, also in mode mps. report: Event "
-         "GpuIsolationBypassed and metrics; evict: it is evicted as well, which needs the right to create pods/eviction."},
+     .help = "What to do with a pod whose processes bypassed our own library (static binaries, "
+             "direct use of the device) or, by the driver's figures, have more memory than their "
+             "share, also in mode mps. report: Event GpuIsolationBypassed and metrics; evict: "
+             "also evict it, which needs the right to create pods/eviction."},
     {.name = "isolation-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(shares),
      .fallback = "/var/lib/cosched/isolation",
      .meta = "DIR",
-     .help =
-         "With our own library: what is mounted into containers, a folder for each. The same path here and on the host; made if its parent exists."},
+     .help = "With our own library: the parent of the folders that are mounted into containers, "
+             "one for each. The same path here and on the host; created if its parent exists."},
     {.name = "mount-only",
      .kind = OPTION_BOOL,
      .offset = OFFSET(mount_only),
      .fallback = "false",
      .help =
-         "Only mounts small file systems (tmpfs, nosuid, nodev, noexec) for what containers write, and ends: for an init container, which may mount where the plugin itself may not. At "
-         "ISOLATION-DIR/" SHARES_REGIONS
-         " for the regions of our own library, which cannot grow there; without it they are files in ISOLATION-DIR: the plugin warns, and every scan cuts what is too large. With "
-         "--mps-control also at --mps-pipe-dir and, unless it is " ISOLATION_MPS_SHM
-         ", at --mps-shm-dir."},
+         "Only mount small file systems (tmpfs, nosuid, nodev, noexec) for what containers "
+         "write, then exit: for an init container, which may mount where the plugin itself "
+         "may not. Mounts ISOLATION-DIR/" SHARES_REGIONS
+         " for the regions of our own library, which cannot grow there; without it they are "
+         "files in ISOLATION-DIR: the plugin warns, and every scan truncates those that are "
+         "too large. With --mps-control also --mps-pipe-dir and, unless it is " ISOLATION_MPS_SHM
+         ", --mps-shm-dir."},
     {.name = "mps-control",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_control),
      .meta = "FILE",
-     .help = "nvidia-cuda-mps-control: run and supervised by this process in mode mps. Default: "
-             "something else runs it."},
+     .help = "nvidia-cuda-mps-control, which this process runs and supervises in mode mps. "
+             "Default: something else runs it."},
     {.name = "mps-pipe-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_pipe),
      .fallback = ISOLATION_MPS_PIPE,
      .meta = "DIR",
-     .help = "Where the MPS control daemon answers; mounted into containers in mode mps."},
+     .help = "The MPS control daemon's pipe directory; mounted into containers in mode mps."},
     {.name = "mps-log-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(mps_log),
@@ -101,39 +108,40 @@ const struct option_row runtime_option_rows[] = {
      .offset = OFFSET(mps_shm),
      .fallback = ISOLATION_MPS_SHM,
      .meta = "DIR",
-     .help =
-         "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM
-         " in mode mps. All its clients write there, so one of its own is better than the node's: see --mount-only."},
+     .help = "The daemon's shared memory; mounted at " ISOLATION_MPS_SHM
+             " in mode mps. All its clients write there, so prefer a separate one to the node's: "
+             "see --mount-only."},
     {.name = "cgpu-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(cgpu_dir),
      .fallback = ISOLATION_CGPU_DIR,
      .meta = "DIR",
-     .help = "There while the cGPU kernel module is loaded."},
+     .help = "A directory that exists while the cGPU kernel module is loaded."},
     {.name = "device-list",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(device_list),
      .choices = "auto|envvar|cdi|device-specs",
      .fallback = "auto",
      .help =
-         "How the container runtime learns of the cards. envvar: NVIDIA's runtime reads " NAME_ENV_VISIBLE
-         "; cdi: by a CDI spec that is kept in --cdi-dir; device-specs: the device files themselves; auto: cdi where "
-         "--cdi-dir exists, else envvar. The environment is the same in all."},
+         "How the container runtime is told which cards a container gets. envvar: in " NAME_ENV_VISIBLE
+         ", for NVIDIA's runtime; cdi: by a CDI spec in --cdi-dir; device-specs: by the "
+         "device files themselves; auto: cdi where --cdi-dir exists, else envvar. The "
+         "environment is the same in all."},
     {.name = "cdi-dir",
      .kind = OPTION_STRING,
      .offset = OFFSET(cdi_dir),
      .fallback = "/var/run/cdi",
      .meta = "DIR",
-     .help =
-         "Where the container runtime looks for CDI specs. With --device-list=cdi it is made if its parent exists."},
+     .help = "Where the container runtime looks for CDI specs. With --device-list=cdi it is "
+             "created if its parent exists."},
     {.name = "cdi-spec",
      .kind = OPTION_CHOICE,
      .offset = OFFSET(cdi_spec),
      .choices = "own|nvidia",
      .fallback = "own",
-     .help =
-         "Whose CDI spec names the cards. own: ours, written here, with the device files and nothing else. nvidia: the one of "
-         "NVIDIA's toolkit (nvidia-ctk cdi generate, with names by uuid), which also brings the driver's libraries."},
+     .help = "Which CDI spec names the cards. own: ours, written here, with the device files and "
+             "nothing else. nvidia: that of NVIDIA's toolkit (nvidia-ctk cdi generate, with names "
+             "by uuid), which also adds the driver's libraries."},
     {0}};
 
 static const char *const engines[] = {[BY_MPS] = ISOLATION_MPS,

@@ -18,12 +18,6 @@
 
 enum collection { NAMESPACES, GROUPS, GROUPS_X, POLICIES, COLLECTIONS };
 
-static const struct kube_kind policies_kind = {.group = NAME_GROUP_POLICY,
-                                               .version = "v1alpha1",
-                                               .resource = "resourcepolicies",
-                                               .kind = NAME_KIND_POLICY,
-                                               .namespaced = true};
-
 /* The part of an object that the rules need. */
 struct fact {
     struct arena arena; /* owns everything, including this struct */
@@ -230,7 +224,8 @@ int informer_cache_start(struct informer_cache **out, struct kube_config *kube,
         [NAMESPACES] = {&kube_namespaces, decode_namespace_fact, NULL},
         [GROUPS] = {&kube_pod_groups, decode_group, "minMember is not compared with workloads"},
         [GROUPS_X] = {&kube_pod_groups_x, decode_group, "minMember is not compared with workloads"},
-        [POLICIES] = {&policies_kind, decode_policy, "pods are not compared with policies"},
+        [POLICIES] = {&kube_resource_policies, decode_policy,
+                      "pods are not compared with policies"},
     };
     struct informer_cache *w = make();
     w->listed = listed;

@@ -77,7 +77,7 @@ const struct option_row server_option_rows[] = {
      .meta = "FILE",
      .help = "Answer only clients that show a certificate of this CA (PEM, one or several; read at "
              "the start). The API server shows one when its AdmissionConfiguration says so. Unset: "
-             "whoever reaches the port is answered."},
+             "every client is answered."},
     {0}};
 
 static struct metric requests = {.kind = METRIC_COUNTER,

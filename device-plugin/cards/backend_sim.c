@@ -40,21 +40,7 @@ static int decode(const struct strbuf *text, struct arena *a, struct gpu_invento
     AUTO_JSON *doc = NULL;
     if (json_parse(&doc, strbuf_str(text), text->len, err) < 0)
         return -1;
-    AUTO_STRBUF annotation;
-    strbuf_init(&annotation);
-    struct json_writer w;
-    json_writer_init(&w, &annotation);
-    json_object_begin(&w);
-    json_kv_int(&w, "v", 1);
-    json_kv_str(&w, "mode", gpu_mode_name(GPU_MODE_DEFAULT));
-    for (struct json_iter it = json_iter(json_root(doc)); json_next(&it);) {
-        if (!str_eq(it.key, "cards") && !str_eq(it.key, "links"))
-            continue;
-        json_key(&w, it.key);
-        json_put_value(&w, it.value);
-    }
-    json_object_end(&w);
-    return gpu_inventory_decode(strbuf_str(&annotation), annotation.len, a, out, err);
+    return gpu_inventory_read_cards(json_root(doc), a, out, err);
 }
 
 static int sim_scan(struct backend *b, struct arena *a, struct backend_sight *out,

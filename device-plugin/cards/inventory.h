@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* inventory - the node's cards over time: what a scan changed (inventory_equal), and their device
- * ids. Pure. A new field of struct gpu_card must be copied and compared in inventory.c. An id names
- * its card and, for shares, the slice: "GPU-8f1e…" or "GPU-8f1e…-_-12". Ids do not depend on other
- * cards, so they are stable over restarts, lost cards, and on nodes with mixed cards. */
+ * ids. The struct and its codec are in lib/model/gpu. Pure. A new field of struct gpu_card must be
+ * copied and compared in inventory.c. An id names its card and, for shares, the slice: "GPU-8f1e…"
+ * or "GPU-8f1e…-_-12". Ids do not depend on other cards, so they are stable over restarts, lost
+ * cards, and on nodes with mixed cards. */
 #pragma once
 
 #include <stdbool.h>

@@ -27,44 +27,45 @@ const struct option_row processors_option_rows[] = {
      .offset = OFFSET(topology),
      .fallback = "live",
      .meta = "SOURCE",
-     .help =
-         "Where the layout in annotation " NAME_ANN_CPU_TOPOLOGY
-         " comes from: live (this machine), xml:FILE (as hwloc's lstopo saves it), synthetic:TEXT (hwloc's "
-         "description, such as 'pack:2 [numa] l3:8 core:8 pu:2'), off (nothing is published)."},
+     .help = "Source of the layout in annotation " NAME_ANN_CPU_TOPOLOGY
+             ": live (this machine), xml:FILE (saved by hwloc's lstopo), synthetic:TEXT (hwloc's "
+             "description, such as 'pack:2 [numa] l3:8 core:8 pu:2'), off (nothing is published)."},
     {.name = "reserved-cpus",
      .kind = OPTION_STRING,
      .offset = OFFSET(reserved),
      .meta = "LIST",
-     .help =
-         "CPUs to which no container is pinned, such as 0-1,64. Unless set: reservedSystemCPUs of --kubelet-config."},
+     .help = "CPUs to which no container is pinned, such as 0-1,64. Default: reservedSystemCPUs of "
+             "--kubelet-config."},
     {.name = "kubelet-config",
      .kind = OPTION_STRING,
      .offset = OFFSET(kubelet_config),
      .meta = "FILE",
-     .help = "The kubelet's configuration. KUBELET-DIR/config.yaml unless set."},
+     .help = "The kubelet's configuration. Default: KUBELET-DIR/config.yaml."},
     {.name = "cgroup-root",
      .kind = OPTION_STRING,
      .offset = OFFSET(cgroup_mount),
      .fallback = "/sys/fs/cgroup",
      .meta = "DIR",
      .help =
-         "Where the host's cgroups are, v1 or v2. Containers of pods with annotation " NAME_ANN_CPUSET
-         " are kept on the CPUs that it names."},
+         "Where the host's cgroups are mounted, v1 or v2. The plugin pins containers of pods with "
+         "annotation " NAME_ANN_CPUSET " to the CPUs that it names."},
     {.name = "kubelet-cgroup-root",
      .kind = OPTION_STRING,
      .offset = OFFSET(kubelet_cgroup_root),
      .meta = "PATH",
      .help =
-         "The kubelet's cgroupRoot, below which kubepods is. Unless set: that of --kubelet-config."},
+         "The kubelet's cgroupRoot, the parent of kubepods. Default: that of --kubelet-config."},
     {.name = "pin-memory",
      .kind = OPTION_BOOL,
      .offset = OFFSET(pin_memory),
-     .help = "A pod whose CPUs are on one NUMA node takes its memory there too (cpuset.mems)."},
+     .help = "Also bind the memory of a pod whose CPUs are on one NUMA node to that node "
+             "(cpuset.mems)."},
     {.name = "shared-pool",
      .kind = OPTION_BOOL,
      .offset = OFFSET(shared_pool),
      .help =
-         "All other containers stay off the CPUs of pinned ones. A plugin that starts without it gives them back what they lost, if --state-dir remembers it."},
+         "Keep all other containers off the CPUs of pinned ones. A plugin that starts without this "
+         "option restores their CPUs, as recorded in --state-dir."},
     {0}};
 
 struct processors {

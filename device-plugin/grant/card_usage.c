@@ -84,8 +84,8 @@ static int32_t best(const struct card_usage *r, int64_t gib, int64_t percent, co
     return found;
 }
 
-static int no_room(const struct card_usage *r, const char *who, int64_t gib, int64_t percent,
-                   struct error *err)
+static int does_not_fit(const struct card_usage *r, const char *who, int64_t gib, int64_t percent,
+                        struct error *err)
 {
     int64_t most = 0;
     int32_t card = -1;
@@ -185,8 +185,8 @@ static int place_apart(const struct card_usage *r, const char *who, const struct
             stuck = i;
         }
     }
-    return no_room(&in_order, who, q->shares[stuck].gib / q->spread_over, q->shares[stuck].percent,
-                   err);
+    return does_not_fit(&in_order, who, q->shares[stuck].gib / q->spread_over,
+                        q->shares[stuck].percent, err);
 }
 
 int card_usage_place(const struct card_usage *r, const struct pod *p, struct arena *a,
@@ -202,7 +202,7 @@ int card_usage_place(const struct card_usage *r, const struct pod *p, struct are
     if (at < 0 && !q.one_card)
         return place_apart(r, p->key, &q, a, out, err);
     if (at < 0)
-        return no_room(r, p->key, gib, percent, err);
+        return does_not_fit(r, p->key, gib, percent, err);
     grant_one_card(&q, r->inventory->cards[at].index, a, out);
     return 0;
 }
@@ -214,7 +214,7 @@ int card_usage_pick(const struct card_usage *r, enum mode_resource resource, siz
     int64_t gib = memory ? (int64_t)count : 0, percent = memory ? 0 : (int64_t)count;
     int32_t found = best(r, gib, percent, NULL);
     if (found < 0)
-        return no_room(r, "a pod that is not known here", gib, percent, err);
+        return does_not_fit(r, "a pod that is not known here", gib, percent, err);
     *at = (size_t)found;
     return 0;
 }

@@ -135,10 +135,3 @@ uint64_t budget_check(uint64_t used_ns, uint64_t now_ns)
     /* Odd factors: each input bit changes many of the result. */
     return used_ns * UINT64_C(0x9e3779b97f4a7c15) + now_ns * UINT64_C(0xc2b2ae3d27d4eb4f) + 1;
 }
-
-void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns)
-{
-    atomic_store(&c->measured_ns, used_ns);
-    atomic_store(&c->measured_at_ns, now_ns);
-    atomic_store(&c->measured_check, budget_check(used_ns, now_ns));
-}

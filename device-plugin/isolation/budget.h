@@ -17,8 +17,6 @@ enum {
 /* 0: the launches may go, and are charged. Otherwise: retry after this many nanoseconds. */
 uint64_t budget_charge(struct region_card *c, uint32_t percent, uint64_t launches, uint64_t now_ns);
 void budget_note_throttled(struct region_card *c, uint64_t ns);
-/* For the plugin: total device time of the container as of now (CLOCK_MONOTONIC). The plugin writes
- * the same three words into the file (shares_measure). */
-void budget_measure(struct region_card *c, uint64_t used_ns, uint64_t now_ns);
-/* The value of measured_check; it does not match while a measurement is being written. */
+/* The value of measured_check beside measured_ns and measured_at_ns, which the plugin writes
+ * (shares_measure): it does not match while they are being written. */
 uint64_t budget_check(uint64_t used_ns, uint64_t now_ns);

@@ -56,11 +56,6 @@ int regionfs_mount_tmpfs(const char *dir, int64_t bytes, unsigned mode, struct e
     return 0;
 }
 
-int regionfs_mount(const char *dir, struct error *err)
-{
-    return regionfs_mount_tmpfs(dir, REGIONFS_BYTES, 0700, err);
-}
-
 /* Changes the reserve by this many bytes. */
 static void resize(const char *dir, int64_t by)
 {

@@ -21,9 +21,7 @@ enum { REGIONFS_BYTES = 16 << 20 };
 
 /* Is it mounted there? */
 bool regionfs_is(const char *dir);
-/* Makes and mounts it, unless it is there. Needs CAP_SYS_ADMIN. */
-int regionfs_mount(const char *dir, struct error *err);
-/* A tmpfs with the same flags, of other size and mode. */
+/* Makes and mounts a tmpfs of that size and mode, unless it is there. Needs CAP_SYS_ADMIN. */
 int regionfs_mount_tmpfs(const char *dir, int64_t bytes, unsigned mode, struct error *err);
 /* Writes a file that every user may write, and replaces one of that name. */
 int regionfs_put(const char *dir, const char *name, const char *bytes, size_t n, struct error *err);

@@ -232,7 +232,7 @@ int service_settle_grant(struct request *q, struct error *err)
     const struct pod *p = q->subject.pod;
     struct grant said, made;
     struct gpu_request asked;
-    struct card_usage room;
+    struct card_usage usage;
     if (mode_resource_is_whole(q->endpoint->resource))
         return 0;
     gpu_request_read(p, &q->arena, &asked, NULL);
@@ -245,8 +245,8 @@ int service_settle_grant(struct request *q, struct error *err)
         return error_wrap(err, "pod %s: grant", p->key);
     if (!grant_is_empty(&said))
         return 0;
-    count_capacity(q, p, &room);
-    if (card_usage_place(&room, p, &q->arena, &made, err) < 0)
+    count_capacity(q, p, &usage);
+    if (card_usage_place(&usage, p, &q->arena, &made, err) < 0)
         return -1;
     made.assume_time_ns = clock_wall_ns();
     q->subject.grant = given_keep_grant(&s->given, p->uid, &made);
@@ -284,16 +284,16 @@ int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CA
 {
     enum mode_resource r = q->endpoint->resource;
     const struct gpu_inventory *inv = &q->service->inventory;
-    struct card_usage room;
+    struct card_usage usage;
     size_t at = 0;
     if (r == MODE_GPU_CORE && count % GPU_REQUEST_PERCENT_STEP != 0)
         return error_set(err, ERROR_UNSUPPORTED,
                          "a pod that is not known here: %s: %zu is not a multiple of %d",
                          NAME_RES_GPU_CORE, count, GPU_REQUEST_PERCENT_STEP);
-    count_capacity(q, NULL, &room);
+    count_capacity(q, NULL, &usage);
     if (mode_resource_is_whole(r)) {
         for (size_t i = 0; i < inv->cards_len; i++)
-            cards[i] = !room.used[i].whole;
+            cards[i] = !usage.used[i].whole;
         return 0;
     }
     size_t n = q->service->mode == GPU_MODE_CORE_MEM ? partners(q, cards) : 0;
@@ -305,7 +305,7 @@ int service_unknown_pod_cards(struct request *q, size_t count, bool cards[GPU_CA
             count, mode_resource_name(r));
     if (n == 1)
         return 0; /* the kubelet's ids are the limit there */
-    if (card_usage_pick(&room, r, count, &at, err) < 0)
+    if (card_usage_pick(&usage, r, count, &at, err) < 0)
         return -1;
     cards[at] = true;
     return 0;

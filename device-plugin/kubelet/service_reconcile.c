@@ -307,9 +307,8 @@ static int check_answer(struct request *q, const struct holder *h, const struct 
     if (str_eq(ought, said->said))
         return 0;
     return error_set(err, ERROR_CONFLICT,
-                     "%s: it was told %s, and should have been told %s. "
-                     "Delete the pod",
-                     who, said->said, ought);
+                     "%s: Allocate gave it %s, but its own grant is %s. Delete the pod", who,
+                     said->said, ought);
 }
 
 static int check_start(struct request *q, const struct holder *h, const struct inventory_ids *ids,

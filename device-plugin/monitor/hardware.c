@@ -89,8 +89,9 @@ const struct option_row hardware_option_rows[] = {
      .max = 24 * 3600 * 1000,
      .meta = "DURATION",
      .help =
-         "How long after its last error a card stays away at least; then three good scans in a row bring it back. Doubled, up "
-         "to 10 minutes, for a card that falls ill again within an hour."},
+         "A card with an error is withdrawn for at least this time after its last error, then "
+         "offered again after three scans in a row without one. Doubled, up to 10 minutes, for a "
+         "card that fails again within an hour."},
     {.name = "cpu-manager-state",
      .kind = OPTION_STRING,
      .offset = OFFSET(cpu_manager_state),

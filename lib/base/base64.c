@@ -54,32 +54,17 @@ bool base64_decode(const char *text, size_t n, struct strbuf *out)
     return have == 0;
 }
 
-static void encode(const unsigned char *bytes, size_t n, const char *last_two, bool padded,
-                   struct strbuf *out)
+void base64_encode(const void *bytes, size_t n, struct strbuf *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = bytes;
     strbuf_reserve(out, (n + 2) / 3 * 4); /* never reallocated, so no copy of a secret stays */
     for (size_t i = 0; i < n; i += 3) {
         size_t have = n - i < 3 ? n - i : 3;
         uint32_t bits = 0;
         for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < have ? bytes[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++) {
-            uint32_t six = bits >> (18 - 6 * k) & 63;
-            if (k <= have)
-                strbuf_addc(out, six < 62 ? digits[six] : last_two[six - 62]);
-            else if (padded)
-                strbuf_addc(out, '=');
-        }
+            bits = bits << 8 | (k < have ? from[i + k] : 0U);
+        for (size_t k = 0; k < 4; k++)
+            strbuf_addc(out, k <= have ? digits[bits >> (18 - 6 * k) & 63] : '=');
     }
-}
-
-void base64_encode(const void *bytes, size_t n, struct strbuf *out)
-{
-    encode(bytes, n, "+/", true, out);
-}
-
-void base64_encode_url(const void *bytes, size_t n, struct strbuf *out)
-{
-    encode(bytes, n, "-_", false, out);
 }

@@ -12,5 +12,3 @@
 bool base64_decode(const char *text, size_t n, struct strbuf *out);
 /* Appends the standard form: one line, padded. */
 void base64_encode(const void *bytes, size_t n, struct strbuf *out);
-/* Appends the URL form: not padded. */
-void base64_encode_url(const void *bytes, size_t n, struct strbuf *out);

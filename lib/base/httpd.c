@@ -325,13 +325,6 @@ const char *httpd_query(const struct httpd_request *r, const char *name)
     return str_or_empty(value);
 }
 
-const char *httpd_header(const struct httpd_request *r, const char *name)
-{
-    return r->connection_ == NULL
-               ? NULL
-               : MHD_lookup_connection_value(r->connection_, MHD_HEADER_KIND, name);
-}
-
 /* Takes the response's body. */
 static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
                              struct httpd_response *response)

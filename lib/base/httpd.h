@@ -31,8 +31,6 @@ struct httpd_request {
 };
 /* Decoded value of a query argument; "" without a value, NULL if absent. Borrowed for the call. */
 const char *httpd_query(const struct httpd_request *r, const char *name);
-/* Value of a header, or NULL; case-insensitive. Borrowed for the call. */
-const char *httpd_header(const struct httpd_request *r, const char *name);
 
 struct httpd_response {
     int status;               /* 200 unless set */

@@ -244,11 +244,6 @@ const char *json_number_text(json *v)
     return yyjson_get_raw(val_of(v));
 }
 
-size_t json_number_len(json *v)
-{
-    return json_is_number(v) ? unsafe_yyjson_get_len(val_of(v)) : 0;
-}
-
 bool json_int(json *v, int64_t *out)
 {
     const char *text = json_number_text(v);

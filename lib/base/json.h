@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json - reads and writes JSON. Only json.c and jsontree.c use yyjson.
+ * json - reads and writes JSON. Only json.c and jsontree_internal.h include yyjson.
  *
  * Reading: values are borrowed from their document. Every accessor treats NULL and the wrong kind
  * as absent, so a path through optional fields needs no checks. Numbers keep their text and never
@@ -73,7 +73,6 @@ size_t json_str_len(json *v);
 const char *json_get_str(json *obj, const char *key);
 /* A number's text as written, NUL-terminated; NULL for anything else. */
 const char *json_number_text(json *v);
-size_t json_number_len(json *v);
 /* True only for an integer that fits: 5, -5; not 5.0, not 5e0. */
 bool json_int(json *v, int64_t *out);
 bool json_get_int(json *obj, const char *key, int64_t *out);

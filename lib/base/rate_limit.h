@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rate_limit - a thread-safe token bucket with a second, slower rate for busy times, for work that
- * must not delay more urgent work. Pure except for its lock. The bucket holds one second's tokens.
- * While the caller reports busy, tokens come at the slow rate and saved ones are not used, so that
+ * must not delay more urgent work. It holds one second's tokens; the caller passes the time. While
+ * the caller reports busy, tokens come at the slow rate and saved ones are not used, so that
  * a busy time does not begin with a burst. */
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* str - string helpers, and strbuf, a growing NUL-terminated buffer. Pure: formatting is here so
- * that [P] files need no stdio. */
+/* str - string helpers, and strbuf, a growing NUL-terminated buffer. Formatting is here so that
+ * [P] files need no stdio. */
 #pragma once
 
 #include <stdarg.h>

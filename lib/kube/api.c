@@ -55,11 +55,13 @@ KIND(kube_volume_attachments, "storage.k8s.io", "v1", "volumeattachments", "Volu
      false);
 KIND(kube_budgets, "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true);
 KIND(kube_device_classes, "resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false);
-KIND(kube_pod_groups, "scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
-KIND(kube_pod_groups_x, "scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true);
-KIND(kube_pod_groups_native, "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", true);
-KIND(kube_resource_policies, NAME_GROUP_POLICY, "v1alpha1", "resourcepolicies", NAME_KIND_POLICY,
+KIND(kube_pod_groups, NAME_GROUP_PODGROUP, NAME_VERSION_PODGROUP, "podgroups", "PodGroup", true);
+KIND(kube_pod_groups_x, NAME_GROUP_PODGROUP_X, NAME_VERSION_PODGROUP_X, "podgroups", "PodGroup",
      true);
+KIND(kube_pod_groups_native, NAME_GROUP_PODGROUP_NATIVE, NAME_VERSION_PODGROUP_NATIVE, "podgroups",
+     "PodGroup", true);
+KIND(kube_resource_policies, NAME_GROUP_POLICY, NAME_VERSION_POLICY, "resourcepolicies",
+     NAME_KIND_POLICY, true);
 #undef KIND
 
 struct kube_client {

@@ -98,7 +98,7 @@ int decode_field_resources(json *v, const char *name, struct arena *a, enum quan
     for (struct json_iter it = json_iter(v); json_next(&it);)
         if (take_amount(&it, a, round, out, rc < 0 ? NULL : err) < 0)
             rc = rc < 0 ? rc : error_wrap(err, "%s", name);
-    out->extra_room = 0;
+    out->extra_free = 0;
     return rc;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* watchline - splits the bytes of a watch into lines; pieces may end anywhere, even inside a UTF-8
- * sequence. Pure. */
+ * sequence. */
 #pragma once
 
 #include <stdbool.h>

@@ -192,6 +192,16 @@ static int read_links(json *j, struct arena *a, struct gpu_inventory *out, struc
     return 0;
 }
 
+int gpu_inventory_read_cards(json *root, struct arena *a, struct gpu_inventory *out,
+                             struct error *err)
+{
+    *out = (struct gpu_inventory){0};
+    if (read_cards(json_get(root, "cards"), a, out, err) < 0 ||
+        read_links(json_get(root, "links"), a, out, err) < 0)
+        return error_wrap(err, "gpu inventory");
+    return 0;
+}
+
 static int read_inventory(json *root, struct arena *a, struct gpu_inventory *out, struct error *err)
 {
     int64_t version;

@@ -71,4 +71,7 @@ const char *gpu_mode_names(void);
  * the wrong shape are errors that name the field. */
 int gpu_inventory_decode(const char *text, size_t n, struct arena *a, struct gpu_inventory *out,
                          struct error *err);
+/* The cards and links alone, of a JSON object with these two; everything else is 0. */
+int gpu_inventory_read_cards(json *root, struct arena *a, struct gpu_inventory *out,
+                             struct error *err);
 void gpu_inventory_encode(const struct gpu_inventory *inv, struct strbuf *out);

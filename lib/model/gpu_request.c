@@ -9,12 +9,7 @@
 enum { PERCENT_STEP = GPU_REQUEST_PERCENT_STEP, PERCENT_MAX = 100 };
 #define GIB (INT64_C(1) << 30)
 
-const char *const gpu_request_names[GPU_REQUEST_RESOURCES] = {
-    [GPU_REQUEST_MEM] = NAME_RES_GPU_MEM,
-    [GPU_REQUEST_CORE] = NAME_RES_GPU_CORE,
-    [GPU_REQUEST_CARDS] = NAME_RES_GPU,
-    [GPU_REQUEST_NVIDIA] = NAME_RES_NVIDIA_GPU,
-};
+const char *const gpu_request_names[GPU_REQUEST_RESOURCES] = {NAME_RES_ALL_GPU};
 
 /* *list: the list that has the amount; may be NULL. */
 static int64_t written(const struct container *c, const char *resource, const char **list)

@@ -11,6 +11,8 @@
 #define NAME_RES_GPU_COUNT "aliyun.com/gpu-count" /* also a pod label */
 #define NAME_RES_GPU "aliyun.com/gpu"
 #define NAME_RES_NVIDIA_GPU "nvidia.com/gpu"
+/* All of them, to initialize an array, in the order of enum gpu_request_resource. */
+#define NAME_RES_ALL_GPU NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU, NAME_RES_NVIDIA_GPU
 #define NAME_RES_DEVICE_CLASS "deviceclass.resource.kubernetes.io/" /* then a DeviceClass' name */
 
 /* Node labels. */
@@ -87,6 +89,12 @@
 #define NAME_GROUP_PODGROUP "scheduling.sigs.k8s.io"
 #define NAME_GROUP_PODGROUP_X "scheduling.x-k8s.io"
 #define NAME_GROUP_PODGROUP_NATIVE "scheduling.k8s.io"
+#define NAME_VERSION_PODGROUP "v1alpha1"
+#define NAME_VERSION_PODGROUP_X "v1alpha1"
+#define NAME_VERSION_PODGROUP_NATIVE "v1alpha2"
+#define NAME_API_PODGROUP NAME_GROUP_PODGROUP "/" NAME_VERSION_PODGROUP
+#define NAME_API_PODGROUP_X NAME_GROUP_PODGROUP_X "/" NAME_VERSION_PODGROUP_X
+#define NAME_API_PODGROUP_NATIVE NAME_GROUP_PODGROUP_NATIVE "/" NAME_VERSION_PODGROUP_NATIVE
 #define NAME_ANN_GANG_SATISFIED "cosched.io/gang-satisfied" /* a result: gangs.h */
 #define NAME_LABEL_COMPUTE_CLASS "alibabacloud.com/compute-class"
 #define NAME_LABEL_GPU_MODEL_SERIES "alibabacloud.com/gpu-model-series"
@@ -101,6 +109,8 @@
 #define NAME_ANN_BURST "alibabacloud.com/burst-resource"
 #define NAME_LABEL_ECI "alibabacloud.com/eci"
 #define NAME_GROUP_POLICY "scheduling.alibabacloud.com"
+#define NAME_VERSION_POLICY "v1alpha1"
+#define NAME_API_POLICY NAME_GROUP_POLICY "/" NAME_VERSION_POLICY
 #define NAME_KIND_POLICY "ResourcePolicy"
 /* A result: in which unit of which policy the pod was placed; see scheduler/cache/policies.h. */
 #define NAME_ANN_UNIT "cosched.io/resource-unit"

@@ -45,11 +45,6 @@ struct node *node_pack(struct node *n)
     return copy;
 }
 
-bool node_is_virtual(const struct node *n)
-{
-    return str_eq(labels_get(&n->labels, NAME_LABEL_NODE_TYPE), NAME_NODE_TYPE_VIRTUAL);
-}
-
 bool node_taint_is_tolerated(const struct pod *p, const struct taint *t)
 {
     for (size_t i = 0; i < p->tolerations_len; i++)

@@ -47,7 +47,6 @@ struct node {
 void node_free(struct node *n);
 /* As pod_pack. */
 struct node *node_pack(struct node *n);
-bool node_is_virtual(const struct node *n);
 bool node_taint_is_tolerated(const struct pod *p, const struct taint *t);
 /* The first NoSchedule or NoExecute taint that the pod does not tolerate, or NULL.
  * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node

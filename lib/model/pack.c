@@ -59,10 +59,9 @@ void pack_labels(struct pack *k, struct labels *l)
 
 void pack_resources(struct pack *k, struct resources *r)
 {
-    static const char *const words[] = {NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU,
-                                        "nvidia.com/gpu", NULL};
+    static const char *const words[] = {NAME_RES_ALL_GPU, NULL};
     pack_array(k, r->extra, r->extra_len);
-    r->extra_room = 0;
+    r->extra_free = 0;
     for (uint32_t i = 0; i < r->extra_len; i++)
         pack_word(k, &r->extra[i].name, words);
 }

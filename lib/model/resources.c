@@ -4,9 +4,9 @@
  * sorted by name, so that two lists are added or compared in one pass, and the result does not
  * depend on input order.
  *
- * Only its owner changes an array in place: set, add and max work on a list that began as {0} or by
- * resources_copy. The array is reallocated when names are added, and arenas do not free memory; but
- * accounting adds lists of the same names, which costs nothing, and a decoder reserves first.
+ * Only its owner changes an array in place: set, add and max work on a list that began as {0}. The
+ * array is reallocated when names are added, and arenas do not free memory; but accounting adds
+ * lists of the same names, which costs nothing, and a decoder reserves first.
  */
 #include "lib/model/resources.h"
 
@@ -100,10 +100,9 @@ int64_t resources_get(const struct resources *r, const char *name, bool *present
 }
 
 /* Cards are counted however many other names stand before theirs. */
-static bool has_room(const struct resources *r, const char *name, size_t n)
+static bool may_insert(const struct resources *r, const char *name, size_t n)
 {
-    static const char *const cards[] = {NAME_RES_GPU_MEM, NAME_RES_GPU_CORE, NAME_RES_GPU,
-                                        NAME_RES_NVIDIA_GPU};
+    static const char *const cards[] = {NAME_RES_ALL_GPU};
     for (size_t i = 0; i < sizeof cards / sizeof cards[0]; i++)
         if (name_order(name, n, cards[i]) == 0)
             return true;
@@ -118,19 +117,19 @@ void resources_reserve(struct resources *r, struct arena *a, size_t names)
     if (r->extra_len > 0)
         memcpy(grown, r->extra, r->extra_len * sizeof grown[0]);
     r->extra = grown;
-    r->extra_room = (uint16_t)n;
+    r->extra_free = (uint16_t)n;
 }
 
 /* Inserts a new name at its index. */
 static void extra_insert(struct resources *r, struct arena *a, uint32_t at, const char *name,
                          int64_t value)
 {
-    if (r->extra_room == 0)
+    if (r->extra_free == 0)
         resources_reserve(r, a, 1);
     memmove(r->extra + at + 1, r->extra + at, (r->extra_len - at) * sizeof r->extra[0]);
     r->extra[at] = (struct resource_extra){name, value};
     r->extra_len++;
-    r->extra_room--;
+    r->extra_free--;
 }
 
 static int set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
@@ -161,7 +160,7 @@ static int set_text(struct resources *r, struct arena *a, const char *name, size
         r->extra[at].value = value;
         return 0;
     }
-    if (!has_room(r, name, name_len))
+    if (!may_insert(r, name, name_len))
         return error_set(err, ERROR_TOO_LARGE, "more than %d extended resources",
                          RESOURCES_EXTRA_MAX);
     extra_insert(r, a, at, arena_strndup(a, name, name_len), value);
@@ -201,8 +200,8 @@ static bool merge(struct resources *dst, const struct resources *src, struct are
         uint32_t at = extra_index(dst, e->name, strlen(e->name), &found);
         if (found) {
             dst->extra[at].value = combine(dst->extra[at].value, e->value, sum);
-        } else if (has_room(dst, e->name, strlen(e->name))) {
-            if (dst->extra_room == 0)
+        } else if (may_insert(dst, e->name, strlen(e->name))) {
+            if (dst->extra_free == 0)
                 resources_reserve(dst, a, src->extra_len - i);
             extra_insert(dst, a, at, e->name, e->value);
         } else {
@@ -222,21 +221,6 @@ bool resources_max(struct resources *dst, const struct resources *src, struct ar
     return merge(dst, src, a, false);
 }
 
-void resources_copy(struct resources *dst, const struct resources *src, struct arena *a)
-{
-    struct resource_extra *extra = NULL;
-
-    if (src->extra_len > 0) {
-        extra = arena_new(a, struct resource_extra, src->extra_len);
-        for (uint32_t i = 0; i < src->extra_len; i++)
-            extra[i] =
-                (struct resource_extra){arena_strdup(a, src->extra[i].name), src->extra[i].value};
-    }
-    *dst = *src;
-    dst->extra = extra;
-    dst->extra_room = 0;
-}
-
 /* Whether the non-zero extras of a have the same amount in b. */
 static bool extras_within(const struct resources *a, const struct resources *b)
 {
@@ -252,12 +236,6 @@ bool resources_equal(const struct resources *a, const struct resources *b)
         if (field_value(a, i) != field_value(b, i))
             return false;
     return extras_within(a, b) && extras_within(b, a);
-}
-
-bool resources_is_zero(const struct resources *r)
-{
-    static const struct resources nothing;
-    return resources_equal(r, &nothing);
 }
 
 void resources_print(const struct resources *r, struct strbuf *out)

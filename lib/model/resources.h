@@ -36,7 +36,7 @@ struct resources {
     /* RESOURCES_HAS_*: which of the four are present; 0 differs from absent in pod-level and
      * default rules */
     uint8_t has;
-    uint16_t extra_room; /* free entries behind `extra`, while its owner builds it */
+    uint16_t extra_free; /* free entries behind `extra`, while its owner builds it */
 };
 enum {
     RESOURCES_HAS_CPU = 1,
@@ -57,16 +57,12 @@ void resources_reserve(struct resources *r, struct arena *a, size_t names);
 int resources_set_text(struct resources *r, struct arena *a, const char *name, size_t name_len,
                        const char *text, size_t text_len, enum quantity_round round,
                        struct error *err);
-/* dst += src. dst began as {0} or by resources_copy (its array is changed in place); names are
- * borrowed, so src's arena must outlive dst. false: too many names; those beyond the bound are left
- * out. */
+/* dst += src. dst began as {0}, and its array is changed in place; names are borrowed, so src's
+ * arena must outlive dst. false: too many names; those beyond the bound are left out. */
 bool resources_add(struct resources *dst, const struct resources *src, struct arena *a);
 /* dst = max(dst, src) for each. false: as above. */
 bool resources_max(struct resources *dst, const struct resources *src, struct arena *a);
-/* A copy whose names live in a. */
-void resources_copy(struct resources *dst, const struct resources *src, struct arena *a);
 /* Equal amounts; 0 equals absent. */
 bool resources_equal(const struct resources *a, const struct resources *b);
-bool resources_is_zero(const struct resources *r);
 /* "cpu 1500m, memory 2Gi, aliyun.com/gpu-mem 3": the non-zero amounts. */
 void resources_print(const struct resources *r, struct strbuf *out);

@@ -8,8 +8,6 @@
  *   - The API server accepts some node terms that can never match: Gt with "abc", values that no
  *     label can have. Like kube-scheduler we ignore that one term and try the others
  *     (node_term.invalid says why): a decode error would hide the pod and what it uses.
- *
- * selector_parse.c has the query form ("a=b,c in (d,e)").
  */
 #include "lib/model/selector.h"
 

@@ -65,10 +65,6 @@ struct selector {
 int selector_decode(json *j, struct arena *a, struct selector *out, struct error *err);
 /* NotIn and DoesNotExist hold when the key is absent. Gt and Lt need an integer label value. */
 bool selector_matches(const struct selector *s, const struct labels *l);
-enum { SELECTOR_TEXT_MAX = 64 * 1024 };
-/* The query form: "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<9", with optional blanks. ""
- * selects everything. */
-int selector_parse(const char *text, struct arena *a, struct selector *out, struct error *err);
 
 /* Canonical text, independent of order: "a in (x,y),!b"; "<nothing>" for a nil selector, "" for one
  * that selects everything. */

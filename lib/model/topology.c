@@ -33,19 +33,6 @@ int32_t topology_link_score(const char *link)
     return 0;
 }
 
-int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chosen, size_t n)
-{
-    int64_t sum = 0;
-
-    if (!inv->links)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n; k++)
-            sum = num_add_sat(
-                sum, topology_link_score(inv->links[chosen[i] * inv->cards_len + chosen[k]]));
-    return sum;
-}
-
 /* A list of CPUs in a string. */
 static int read_set(json *j, struct cpuset *out, struct error *err)
 {

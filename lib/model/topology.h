@@ -16,8 +16,6 @@
 /* Closeness of two cards by nvidia-smi's link name, greater is better: NV<n> 100 * n above all
  * others, then PIX, PXB, PHB, NODE, SYS; 0 for unknown. "X" (itself) is the maximum. */
 int32_t topology_link_score(const char *link);
-/* Sum over all pairs of the chosen cards (indexes into inv->cards). */
-int64_t topology_group_score(const struct gpu_inventory *inv, const size_t *chosen, size_t n);
 
 enum {
     TOPOLOGY_GROUPS_MAX = 512,

@@ -11,7 +11,7 @@
  * If the node's label sets no rule and its cards have one size, a share goes to the card where it
  * costs least (prices.h); of equal ones to the fullest. Whole cards are chosen by their links
  * (lib/model/links.h). Nothing here changes the accounts: struct trial holds what the pod takes
- * while it is being placed.
+ * while it is being placed. The device plugin's twin is device-plugin/grant/card_usage.c.
  */
 #include <stdlib.h>
 

@@ -412,7 +412,7 @@ bool pod_writer_write_policy(struct pod_writer *s, const struct policy *p, const
 void pod_writer_report_policy(struct pod_writer *s, const struct policy *p, bool warning,
                               const char *reason, const char *message)
 {
-    struct events_object o = {.api_version = NAME_GROUP_POLICY "/v1alpha1",
+    struct events_object o = {.api_version = NAME_API_POLICY,
                               .kind = NAME_KIND_POLICY,
                               .ns = p->object.ns,
                               .name = p->object.name,

@@ -99,9 +99,9 @@ void dump_node_print(const struct node *n, struct json_writer *w)
 
 static const char *group_version(const struct pod_group *g)
 {
-    return g->api == POD_GROUP_NATIVE ? NAME_GROUP_PODGROUP_NATIVE "/v1alpha2"
-           : g->api == POD_GROUP_X    ? NAME_GROUP_PODGROUP_X "/v1alpha1"
-                                      : NAME_GROUP_PODGROUP "/v1alpha1";
+    return g->api == POD_GROUP_NATIVE ? NAME_API_PODGROUP_NATIVE
+           : g->api == POD_GROUP_X    ? NAME_API_PODGROUP_X
+                                      : NAME_API_PODGROUP;
 }
 
 static void put_group_wishes(struct json_writer *w, const struct pod_group *g)

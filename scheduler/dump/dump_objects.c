@@ -314,7 +314,7 @@ void dump_objects_print(enum api_objects_kind kind, const struct object *o, stru
         [API_OBJECTS_VOLUME_ATTACHMENTS] = {"storage.k8s.io/v1", "VolumeAttachment",
                                             put_attachment},
         [API_OBJECTS_BUDGETS] = {"policy/v1", "PodDisruptionBudget", put_budget},
-        [API_OBJECTS_POLICIES] = {NAME_GROUP_POLICY "/v1alpha1", NAME_KIND_POLICY, put_policy},
+        [API_OBJECTS_POLICIES] = {NAME_API_POLICY, NAME_KIND_POLICY, put_policy},
         [API_OBJECTS_DEVICE_CLASSES] = {"resource.k8s.io/v1", "DeviceClass", put_device_class},
     };
     json_object_begin(w);

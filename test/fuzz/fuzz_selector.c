@@ -6,6 +6,7 @@
 #include "lib/base/json.h"
 #include "lib/model/selector.h"
 #include "test/fuzz/fuzz_kit.h"
+#include "test/local/api/selector_parse.h"
 
 static void try_selector(const struct selector *s)
 {

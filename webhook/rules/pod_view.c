@@ -80,15 +80,6 @@ bool pod_view_is_too_large(json *v)
     return !read_milli(v, &milli, &err) && err.code == ERROR_RANGE;
 }
 
-bool pod_view_read_whole(json *v, int64_t *whole)
-{
-    int64_t milli = 0;
-    if (!pod_view_read_milli(v, &milli) || milli % 1000 != 0)
-        return false;
-    *whole = milli / 1000;
-    return true;
-}
-
 /* An unreadable amount counts as requested and is refused later. */
 static void view_amount(struct pod_view *l, json *container, const char *list, const char *resource,
                         struct resources *out, bool *unreadable)

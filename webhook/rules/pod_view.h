@@ -74,7 +74,6 @@ const char *pod_view_amount_path(const struct pod_view *l, const struct pod_view
                                  const char *list, const char *resource);
 /* In thousandths, rounded up. False if it is no quantity or overflows. */
 bool pod_view_read_milli(json *v, int64_t *milli);
-bool pod_view_read_whole(json *v, int64_t *whole);
 bool pod_view_is_too_large(json *v); /* a quantity that overflows */
 /* Including those that did not fit into the list. */
 size_t pod_view_refusals(const struct pod_view *l);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Decides which pods are ours and which rules apply. A new reason to be ours is a row in
- * `triggers`. A new group of rules is a row in `checks` and a file. */
+ * `triggers`, and a term in the chart's matchConditions, because the API server sends no other pods
+ * (cosched.asksForOurs or cosched.hasOurKey in deploy/chart/templates/_helpers.tpl). A new group of
+ * rules is a row in `checks` and a file. */
 #include "webhook/rules/rules.h"
 
 #include "lib/base/str.h"

@@ -17,8 +17,8 @@
 #include <stddef.h>
 
 #include "lib/base/error.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/loop.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/local/store/store.h"
 
 struct admission;

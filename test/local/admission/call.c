@@ -4,7 +4,7 @@
  *
  *   handle() ──call_reply──────────────────────────────► freed, the connection reads on
  *       │ ────call_drop────────────────────────────────► freed, the connection is reset
- *       └─────call_stream_begin──► stream ──stream_end──► freed, the connection reads on
+ *       └─────call_stream_begin──► stream ──call_stream_end──► freed, the connection reads on
  *                                     └──peer gone──► on_close, freed by server.c
  */
 #include "test/local/admission/call.h"

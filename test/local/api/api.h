@@ -24,9 +24,9 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/loop.h"
 #include "test/local/admission/call.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/local/store/store.h"
 
 struct api;

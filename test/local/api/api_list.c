@@ -189,13 +189,17 @@ static int read_token(const char *token, const char *ns, struct listing *l, stru
     return 0;
 }
 
+/* The URL form of base64: other digits at the end of the alphabet, and not padded. */
 static void print_token(int64_t version, const char *key, struct strbuf *out)
 {
     AUTO_STRBUF text;
     strbuf_init(&text);
     strbuf_addf(&text, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"start\":\"%s\"}",
                 (long long)version, key);
-    base64_encode_url(strbuf_str(&text), text.len, out);
+    AUTO_STRBUF usual = {0};
+    base64_encode(strbuf_str(&text), text.len, &usual);
+    for (const char *p = strbuf_str(&usual); *p != '\0' && *p != '='; p++)
+        strbuf_addc(out, *p == '+' ? '-' : *p == '/' ? '_' : *p);
 }
 
 static int read_options(const struct call *c, const struct api_target *t, struct listing *l,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test/local/api/api_internal.h"
+#include "test/local/api/selector_parse.h"
 
 static bool is_known(const struct kind *k, const char *field)
 {

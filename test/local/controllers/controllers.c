@@ -84,12 +84,10 @@ static void enqueue(struct controllers *c, struct controllers_work *w, int64_t d
     int64_t due = num_add_sat(clock_mono_ms(), num_max(delay_ms, 0));
     if (heap_has(&w->node) && w->due_ms <= due)
         return;
+    heap_remove(&c->queue, &w->node);
     w->due_ms = due;
     w->seq = ++c->seq;
-    if (heap_has(&w->node))
-        heap_update(&c->queue, &w->node);
-    else
-        heap_push(&c->queue, &w->node);
+    heap_push(&c->queue, &w->node);
     if (!c->running)
         arm(c);
 }

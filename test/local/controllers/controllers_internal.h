@@ -10,11 +10,11 @@
 
 #include "lib/base/heap.h"
 #include "lib/base/json.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/loop.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
 #include "test/local/controllers/controllers.h"
+#include "test/local/patch/jsonnode.h"
 
 #define CONTROLLERS_JOB_FINALIZER "batch.kubernetes.io/job-tracking"
 #define CONTROLLERS_COST "controller.kubernetes.io/pod-deletion-cost"

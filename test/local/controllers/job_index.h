@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/base/jsontree.h"
 #include "lib/base/str.h"
+#include "test/local/patch/jsonnode.h"
 
 struct job_index {
     int64_t n;

@@ -5,6 +5,7 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/vec.h"
+#include "test/local/api/selector_parse.h"
 
 struct search {
     struct selector selector;

@@ -10,8 +10,8 @@
 
 #include "lib/base/error.h"
 #include "lib/base/json.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/str.h"
+#include "test/local/patch/jsonnode.h"
 
 struct kind;
 

@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "lib/base/jsontree.h"
 #include "lib/base/str.h"
 #include "test/local/kinds/kinds_check.h"
+#include "test/local/patch/jsonnode.h"
 
 /* A number or a text as Kubernetes writes it after reading it: "0.5" is "500m", "1024Mi" is "1Gi",
  * "1000" is "1k"; false: not an amount. */

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/str.h"
+#include "test/local/patch/jsonnode.h"
 
 struct kinds_check {
     struct strbuf text;

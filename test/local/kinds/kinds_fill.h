@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/base/jsontree.h"
 #include "lib/base/str.h"
+#include "test/local/patch/jsonnode.h"
 
 static inline bool kinds_fill_absent(const struct jsonnode *n)
 {

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "lib/base/jsontree.h"
 #include "test/local/kinds/kinds_check.h"
+#include "test/local/patch/jsonnode.h"
 
 void kinds_spec_defaults(struct jsontree *t, struct jsonnode *spec);
 /* at: "spec", "spec.template.spec". spec may be NULL. */

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "lib/base/error.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/vec.h"
+#include "test/local/patch/jsonnode.h"
 
 enum { TYPED_NOTES_MAX = 100 };
 

@@ -25,7 +25,7 @@ struct crew_config {
     const char *directory, *plugin_binary, *kubeconfig_path;
 };
 int crew_new(struct crew **out, const struct crew_config *c, struct error *err);
-/* Before crew_start. The spec is changed by crew_fail_card alone. */
+/* Before crew_start. */
 int crew_add(struct crew *c, struct nodes_spec *spec, struct simnode **out, struct error *err);
 int crew_start(struct crew *c, struct error *err);
 /* No letters are taken any more, and what is under way comes to an end soon. Any thread. */

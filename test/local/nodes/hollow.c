@@ -14,11 +14,11 @@
 #include <sys/random.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/vec.h"
 #include "test/local/controllers/controllers.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/local/store/store_object.h"
 #include "test/local/store/uid.h"
 

@@ -6,7 +6,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/json.h"
-#include "lib/base/jsontree.h"
+#include "test/local/patch/jsonnode.h"
 
 /* RFC 6902: add, remove, replace, move, copy, test. A failed test is ERROR_INVALID (422). All or
  * nothing: on error the tree may be half changed and is thrown away. */

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "lib/base/arena.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/local/patch/patch_keys.h"
 
 struct patch_nodes VEC(struct jsonnode *);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "lib/base/error.h"
-#include "lib/base/jsontree.h"
+#include "test/local/patch/jsonnode.h"
 
 enum patch_list { PATCH_ATOMIC, PATCH_SET, PATCH_MAP };
 enum patch_style { PATCH_STRATEGIC = 1, PATCH_APPLY = 2 };

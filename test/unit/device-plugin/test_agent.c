@@ -8,6 +8,11 @@
 
 #include "test/unit/device-plugin/plugin.h"
 
+static bool is_switching(const struct plugin_fixture *f)
+{
+    return strstr(f->inventory, "\"switchingTo\":\"topology\"") != NULL;
+}
+
 static void health_of_a_card(void **state)
 {
     struct plugin_fixture *f = *state;
@@ -162,7 +167,6 @@ static void the_mode_is_remembered(void **state)
     struct plugin_fixture *f = *state;
     struct kubelet_answer env;
     struct error err = ERROR_INIT;
-    bool switching;
     char temp[160];
     (void)str_format(temp, sizeof temp, "%s/mode.json.new", f->state_dir);
     assert_int_equal(0, mkdir(temp, 0755)); /* the state file cannot be written */
@@ -181,12 +185,11 @@ static void the_mode_is_remembered(void **state)
     plugin_stop(f);
     plugin_start(f);
     plugin_node(f, "", "");
-    (void)agent_mode(f->agent, &switching);
-    expect_true("a switch goes on after a restart, without the label", switching);
+    expect_true("a switch goes on after a restart, without the label", is_switching(f));
     expect_list(f, "exactly the held ids stay", MEM, 3, 3);
     kubelet_remove_pod(f->kubelet, "default", "a");
     expect_list(f, "and is finished", GPU, 2, 2);
-    expect_int("the last mode that was set", GPU_MODE_TOPOLOGY, agent_mode(f->agent, &switching));
+    expect_true("the last mode that was set", state_says(f, "\"mode\":\"topology\""));
     expect_done();
 }
 
@@ -195,7 +198,6 @@ static void modes_change(void **state)
     struct plugin_fixture *f = *state;
     struct kubelet_answer env;
     struct error err = ERROR_INIT;
-    bool switching;
     plugin_node(f, "", "");
     expect_list(f, "without a label whole cards", NVIDIA, 2, 2);
     expect_int("no gpu-count", 0, f->gpu_count);
@@ -208,8 +210,7 @@ static void modes_change(void **state)
     expect_str("an Event says that the switch waits", "GpuModeSwitch", f->reason);
     expect_list(f, "exactly the held ids stay", MEM, 3, 3);
     expect_int("nothing new yet", 0, kubelet_registrations(f->kubelet, GPU));
-    expect_true("the inventory says so",
-                strstr(f->inventory, "\"switchingTo\":\"topology\"") != NULL);
+    expect_true("the inventory says so", is_switching(f));
     plugin_arrive(f, "b", "c0=gpu-mem:3", GRANT("{\\\"0\\\":{\\\"1\\\":3}}"));
     struct kubelet_ids ids = {.len = 3};
     for (int i = 0; i < 3; i++)
@@ -220,10 +221,9 @@ static void modes_change(void **state)
     kubelet_remove_pod(f->kubelet, "default", "a");
     expect_list(f, "when the last is gone the switch is done", GPU, 2, 2);
     expect_list(f, "and shares show 0", MEM, 0, 0);
-    expect_int("mode", GPU_MODE_TOPOLOGY, agent_mode(f->agent, &switching));
+    expect_true("mode", state_says(f, "\"mode\":\"topology\""));
     plugin_node(f, "", "");
-    expect_int("a removed label changes nothing", GPU_MODE_TOPOLOGY,
-               agent_mode(f->agent, &switching));
+    expect_true("a removed label changes nothing", state_says(f, "\"mode\":\"topology\""));
     plugin_node(f, MODE("vgpu"), "");
     expect_str("an unknown one is said", "GpuModeUnknown", f->reason);
     expect_true("with the legal values",

@@ -16,13 +16,13 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/jsontree.h"
 #include "lib/base/loop.h"
 #include "lib/base/mem.h"
 #include "lib/kube/http.h"
 #include "test/local/admission/admission.h"
 #include "test/local/api/api.h"
 #include "test/local/controllers/controllers.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/local/store/store.h"
 
 struct rig {

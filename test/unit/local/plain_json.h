@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "lib/base/jsontree.h"
+#include "test/local/patch/jsonnode.h"
 #include "test/unit/lib/base/expect.h"
 
 static inline void plain_json(const char *text, struct strbuf *out)

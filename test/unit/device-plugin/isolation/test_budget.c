@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "test/unit/device-plugin/isolation/measure.h"
 #include "test/unit/lib/base/expect.h"
 
 #include "test/fake/cuda/card.h"
@@ -64,7 +65,7 @@ static void measure(struct world *w, struct container *c, size_t len)
         c[i].told_ns =
             w->whole_percents ? c[i].told_ns + (first ? 0 : period / 100 * percent) : busy;
         c[i].seen_ns = busy;
-        budget_measure(&c[i].card, c[i].told_ns, w->now);
+        measure_card(&c[i].card, c[i].told_ns, w->now);
     }
 }
 
@@ -188,7 +189,7 @@ static void unmeasured(void **state)
     /* 30 % of ten seconds, at 100 us each. */
     expect_true("launches are counted instead", launched > 29000 && launched < 31500);
     expect_int("all of them", (int64_t)launched, (int64_t)c.launches);
-    budget_measure(&c, 0, now);
+    measure_card(&c, 0, now);
     (void)budget_charge(&c, 30, 1, now);
     expect_true("a measurement ends it", (c.flags & REGION_UNMEASURED) == 0);
     (void)budget_charge(&c, 30, 1, now + 2 * SECOND);
@@ -204,7 +205,7 @@ static void half_written(void **state)
 {
     (void)state;
     struct region_card c = {0};
-    budget_measure(&c, 0, 5 * SECOND);
+    measure_card(&c, 0, 5 * SECOND);
     (void)budget_charge(&c, 50, 1, 5 * SECOND);
     int64_t before = c.tokens_ns;
     c.measured_ns = 100 * MS; /* the stamp is still the old one */
@@ -221,7 +222,7 @@ static void half_written(void **state)
     (void)budget_charge(&c, 50, 0, 8 * SECOND);
     expect_true("one that stays half is none", (c.flags & REGION_UNMEASURED) != 0);
     int64_t tokens = c.tokens_ns;
-    budget_measure(&c, 7 * SECOND, 20 * SECOND);
+    measure_card(&c, 7 * SECOND, 20 * SECOND);
     c.refilled_ns = 20 * SECOND;
     (void)budget_charge(&c, 50, 0, 20 * SECOND);
     expect_int("after a while without, counting begins anew", tokens, c.tokens_ns);
@@ -245,7 +246,7 @@ static void scribbled(void **state)
                 c.charged_ns = values[i];
                 c.settled_ns = values[k];
                 c.settling_ns = values[m];
-                budget_measure(&c, values[k], 5 * SECOND);
+                measure_card(&c, values[k], 5 * SECOND);
                 uint64_t wait = budget_charge(&c, 1 + (uint32_t)(i * 19), values[m], 5 * SECOND);
                 assert_true(wait <= BUDGET_WAIT_MAX_MS * MS);
             }

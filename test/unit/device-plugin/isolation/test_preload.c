@@ -8,9 +8,9 @@
 
 #include <time.h>
 
-#include "device-plugin/isolation/budget.h"
 #include "lib/base/clock.h"
 #include "lib/base/num.h"
+#include "test/unit/device-plugin/isolation/measure.h"
 
 enum { LIMIT_MIB = 64 };
 #define LIMIT (LIMIT_MIB * MIB)
@@ -348,8 +348,8 @@ static void many_processes_killed(void **state)
 static void measure(struct crew *crews, struct regionfile *regions, int n)
 {
     for (int i = 0; i < n; i++)
-        budget_measure(region_card(&regions[i].region, 0), card_busy_ns(&crews[i].judge, i, 0),
-                       card_now_ns());
+        measure_card(region_card(&regions[i].region, 0), card_busy_ns(&crews[i].judge, i, 0),
+                     card_now_ns());
 }
 
 /* Shares in windows of five seconds, in real time: on a machine with nothing else to do, so only

@@ -86,7 +86,7 @@ static bool may_mount(const struct fixture *f)
 {
     struct error err = ERROR_INIT;
     if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-        regionfs_mount(f->regions, &err) == 0)
+        regionfs_mount_tmpfs(f->regions, REGIONFS_BYTES, 0700, &err) == 0)
         return true;
     print_message("SKIPPED: nothing can be mounted here: %s\n", err.text);
     return false;
@@ -102,10 +102,10 @@ static void a_file_system_of_regions(void **state)
     if (!may_mount(f))
         skip();
     expect_true("it is there", regionfs_is(f->regions));
-    assert_int_equal(0, regionfs_mount(f->regions, &err));
+    assert_int_equal(0, regionfs_mount_tmpfs(f->regions, REGIONFS_BYTES, 0700, &err));
     expect_int("mounted once", 0, umount2(f->regions, 0));
     expect_true("not twice", !regionfs_is(f->regions));
-    assert_int_equal(0, regionfs_mount(f->regions, &err));
+    assert_int_equal(0, regionfs_mount_tmpfs(f->regions, REGIONFS_BYTES, 0700, &err));
     prepare(f, UID ".0");
     prepare(f, "aaaa.0");
     assert_int_equal(0, stat(f->regions, &st));
@@ -163,7 +163,7 @@ static void after_a_reboot(void **state)
     prepare(f, "aaaa.0"); /* of an older plugin, or from before it was mounted */
     expect_true("both", strstr(told(f), "0f0e ok") != NULL && strstr(f->text, "aaaa ok") != NULL);
     assert_int_equal(0, umount2(f->regions, MNT_DETACH));
-    assert_int_equal(0, regionfs_mount(f->regions, &err));
+    assert_int_equal(0, regionfs_mount_tmpfs(f->regions, REGIONFS_BYTES, 0700, &err));
     expect_true("gone", strstr(told(f), "0f0e what it holds is not a region") != NULL);
     shares_restore(f->base);
     expect_true("made again", strstr(told(f), "0f0e ok") != NULL);

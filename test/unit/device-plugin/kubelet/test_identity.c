@@ -186,7 +186,7 @@ static void anothers_cards_are_not_seen(void **state)
     expect_str("with the job's cards", "GPU-a,GPU-b", kubelet_env(&env, "NVIDIA_VISIBLE_DEVICES"));
     expect_int("it does not start", -1, kubelet_pre_start(f->kubelet, GPU, &ids, &err));
     expect_true("what happened",
-                strstr(err.text, "it was told card 0, card 1, and should have been told card 0") !=
+                strstr(err.text, "Allocate gave it card 0, card 1, but its own grant is card 0") !=
                     NULL);
     expect_done();
 }

@@ -34,7 +34,7 @@ static struct pod pod_of(const char *line)
             assert_int_equal(0, resources_set_text(&c->requests, &arena, NAME_RES_GPU_CORE,
                                                    strlen(NAME_RES_GPU_CORE), slash + 1,
                                                    (size_t)(end - slash - 1), QUANTITY_UP, NULL));
-        resources_copy(&c->limits, &c->requests, &arena);
+        assert_true(resources_add(&c->limits, &c->requests, &arena));
         s = *end ? end + 1 : end;
     }
     return p;

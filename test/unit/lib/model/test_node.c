@@ -46,27 +46,6 @@ static void taints_keep_pods_away(void **state)
     expect_done();
 }
 
-static void virtual_nodes_say_so(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *labels;
-        bool is_virtual;
-    } rows[] = {{"", false},
-                {"type=virtual-kubelet", true},
-                {"type=real", false},
-                {"kind=virtual-kubelet", false}};
-    struct arena a;
-
-    arena_init(&a, 0);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct node n = {.labels = build_labels(&a, rows[i].labels)};
-        expect_int(rows[i].labels, rows[i].is_virtual, node_is_virtual(&n));
-    }
-    arena_deinit(&a);
-    expect_done();
-}
-
 static void a_node_goes_with_its_arena(void **state)
 {
     (void)state;
@@ -84,7 +63,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(taints_keep_pods_away),
-        cmocka_unit_test(virtual_nodes_say_so),
         cmocka_unit_test(a_node_goes_with_its_arena),
     };
     return cmocka_run_group_tests_name("node", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "lib/model/podterm.h"
 
 #include "lib/model/spread.h"
+#include "test/local/api/selector_parse.h"
 #include "test/unit/lib/model/build.h"
 
 static struct selector selector_of(struct arena *a, const char *text)

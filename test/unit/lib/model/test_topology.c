@@ -22,24 +22,6 @@ static void links_are_ordered_from_near_to_far(void **state)
     expect_done();
 }
 
-static void a_group_is_the_sum_of_its_pairs(void **state)
-{
-    (void)state;
-    static const char *links[] = {"X", "NV2", "SYS", "NV2", "X", "PIX", "SYS", "PIX", "X"};
-    struct gpu_inventory inv = {.cards_len = 3, .links = links}, bare = {.cards_len = 3};
-    const size_t all[] = {0, 1, 2}, pair[] = {2, 0};
-    int32_t nv2 = topology_link_score("NV2"), pix = topology_link_score("PIX"),
-            sys = topology_link_score("SYS");
-
-    expect_int("none", 0, topology_group_score(&inv, all, 0));
-    expect_int("one card", 0, topology_group_score(&inv, all, 1));
-    expect_int("two cards", nv2, topology_group_score(&inv, all, 2));
-    expect_int("three cards", nv2 + pix + sys, topology_group_score(&inv, all, 3));
-    expect_int("in another order", sys, topology_group_score(&inv, pair, 2));
-    expect_int("without links", 0, topology_group_score(&bare, all, 3));
-    expect_done();
-}
-
 static const char example[] =
     "{'v':1,'sockets':['0-63,128-191','64-127,192-255'],'numa':['0-63,128-191','64-127,192-255',''],"
     "'l3':['0-7,128-135','8-15,136-143'],'cores':'smt2:128','offline':'3','reserved':'0-1'}";
@@ -308,7 +290,6 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(links_are_ordered_from_near_to_far),
-        TEST(a_group_is_the_sum_of_its_pairs),
         TEST(a_layout_is_read_and_survives_the_way_back),
         TEST(bad_layouts_are_refused_with_the_field),
         TEST(sizes_are_bounded),

@@ -3,6 +3,7 @@
 
 #include "lib/model/node.h"
 #include "lib/model/pdb.h"
+#include "test/local/api/selector_parse.h"
 #include "test/unit/lib/model/build.h"
 
 static void some_volumes_are_for_one_pod_on_a_node(void **state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/str.h"
-#include "lib/model/selector.h"
+#include "test/local/api/selector_parse.h"
 
+#include "lib/base/str.h"
 #include "test/unit/lib/model/build.h"
 
 static void queries_select_as_kubectl_does(void **state)

@@ -12,7 +12,7 @@
  * be empty: "a=" and "a in ()" mean the empty string. Requirements are counted first, so that
  * nothing is reallocated.
  */
-#include "lib/model/selector.h"
+#include "test/local/api/selector_parse.h"
 
 #include "lib/base/num.h"
 #include "lib/base/str.h"
