@@ -5,6 +5,7 @@ The numbers are those of docs/security.md's table. A tenant is a ServiceAccount 
 and no roles, and evaluates no admission policies: cases about these are for the real API server. suite_hostile_node has the attacks on the device plugin, pod_fuzzer
 those that nobody has thought of.
 """
+import base64
 import http.client
 import json
 import os
@@ -502,6 +503,68 @@ def webhook_secret(suite):
         wait_until(ask_all, "all are denied", 4, 0.5)
     except Failed as e:
         raise Failed(f"the webhook's account may make: {', '.join(sorted(left))}") from e
+
+
+@case("hostile_11_webhook_config: a stolen webhook token changes caBundle of its two configurations and nothing else: it takes no other objects in, sends them nowhere else, opens no door",
+      needs=("real",))
+def webhook_config(suite):
+    c = suite.cluster
+    p, own = start_webhook(suite)
+    policies(suite)
+    thief = using(c, token_of(c, HOME, "cosched-webhook"))
+    kinds = {"MutatingWebhookConfiguration": "mutatingwebhookconfigurations", "ValidatingWebhookConfiguration": "validatingwebhookconfigurations"}
+    paths = {kind: f"/apis/admissionregistration.k8s.io/v1/{plural}/cosched-webhook" for kind, plural in kinds.items()}
+    selects = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["nobody"]}]}
+    hooks = [{"name": f"{name}.cosched.io", "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 5, "failurePolicy": "Ignore", "namespaceSelector": selects,
+              "clientConfig": {"service": {"name": "cosched-webhook", "namespace": HOME, "path": "/mutate"}},
+              "matchConditions": [{"name": "never", "expression": "false"}],
+              "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": "Namespaced"}]} for name in ("one", "two")]
+    for kind, path in paths.items():
+        c.do("POST", path.rpartition("/")[0], {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "cosched-webhook"}, "webhooks": hooks})
+        suite.stack.callback(c.do, "DELETE", path, None, "application/json", (200, 404))
+    everything = [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"], "scope": "*"}]
+    with open(c.env["K8S_CA"], "rb") as f:
+        ca = base64.b64encode(f.read()).decode()
+    first, member = "/webhooks/0", lambda name, value: [{"op": "add", "path": f"/webhooks/0/{name}", "value": value}]
+    rows = {"all Secrets and Bindings": member("rules", everything), "another URL": member("clientConfig", {"url": "https://192.0.2.66/mutate", "caBundle": ca}),
+            "another Service": member("clientConfig/service/name", "mine"), "another namespace's Service": member("clientConfig/service/namespace", "default"),
+            "another path": member("clientConfig/service/path", "/x"), "all namespaces": member("namespaceSelector", {}), "all objects": member("objectSelector", {"matchLabels": {"a": "b"}}),
+            "no conditions": member("matchConditions", []), "another condition": member("matchConditions/0/expression", "true"), "a failure policy": member("failurePolicy", "Fail"),
+            "exact matches": member("matchPolicy", "Exact"), "a time": member("timeoutSeconds", 30), "side effects": member("sideEffects", "NoneOnDryRun"),
+            "another name": member("name", "three.cosched.io"), "one webhook fewer": [{"op": "remove", "path": first}],
+            "one webhook more": [{"op": "add", "path": first, "value": {**hooks[0], "name": "more.cosched.io", "rules": everything, "matchConditions": []}}],
+            "another order": [{"op": "move", "from": "/webhooks/1", "path": first}], "no webhook": [{"op": "remove", "path": "/webhooks"}],
+            "a label": [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}], "an annotation": [{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}],
+            "a finalizer": [{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/mine"]}],
+            "an owner": [{"op": "add", "path": "/metadata/ownerReferences", "value": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}],
+            "a CA, and all objects": member("clientConfig/caBundle", ca) + member("rules", everything)}
+    change = lambda kind, patch, kind_of_patch="application/json-patch+json": thief.request("PATCH", f"{paths[kind]}?dryRun=All", patch, kind_of_patch)
+    tries = {f"{kind}: {what}": (kind, patch) for kind in kinds for what, patch in rows.items()}
+    tries["MutatingWebhookConfiguration: called again"] = ("MutatingWebhookConfiguration", member("reinvocationPolicy", "IfNeeded"))
+    taken, odd = set(tries), {}
+
+    def ask_all():
+        for what in sorted(taken):
+            status, reply = change(*tries[what])
+            if status == 403 and "the webhook changes clientConfig.caBundle only" in json.dumps(reply):
+                taken.discard(what)
+            elif status != 200:
+                odd[what] = f"{status} {json.dumps(reply)[:300]}"
+        return not taken
+
+    try:
+        wait_until(ask_all, "all are denied", 4, 0.5)
+    except Failed as e:
+        raise Failed(f"the webhook's account may change: {', '.join(sorted(taken))}; {odd}") from e
+    for kind in kinds:
+        status, reply = change(kind, member("clientConfig/caBundle", ca) + [{"op": "add", "path": "/webhooks/1/clientConfig/caBundle", "value": ca}])
+        check_equal(status, 200, f"its CA in {kind}: {json.dumps(reply)[:500]}")
+        check_equal({w["clientConfig"].get("caBundle") for w in reply["webhooks"]}, {ca}, f"{kind} has it in each webhook")
+        check_equal(c.request("PATCH", f"{paths[kind]}?dryRun=All", member("failurePolicy", "Fail"), "application/json-patch+json")[0], 200, f"an administrator changes {kind}")
+    path = f"{paths['MutatingWebhookConfiguration'].rpartition('/')[0]}/hook-{own}"
+    c.do("PATCH", path, [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}], "application/json-patch+json")
+    wait_until(lambda: c.get(path)["webhooks"][0]["clientConfig"].get("caBundle"), "our own webhook puts its CA back")
+    p.stop()
 
 
 # ---- 12: the contract ----
