@@ -223,14 +223,16 @@ PATHS = ("/etc/ld.so.preload", "/etc//ld.so.preload", "//etc/ld.so.preload", "/e
          "/usr/local//cosched-gpu", "/usr/local/./cosched-gpu", "usr/local/cosched-gpu", "/usr/local/x/../cosched-gpu", "/usr/local/cosched-gpu/limits",
          "/usr/local/cosched-gpu//limits", "/usr/local/cosched-gpu/region",
          # Above it, in a volume that another container of the pod has too: who removes the file there takes the mount from all others.
-         "/etc", "/etc/", "etc", "/usr", "/usr/local", "usr/local", "/usr/local/", "/", "/usr/local/cosched-gpu/libcosched-gpu.so", "/usr/local/cosched-gpu/x/../limits")
+         "/etc", "/etc/", "etc", "/usr", "/usr/local", "usr/local", "/usr/local/", "/", "/usr/local/cosched-gpu/libcosched-gpu.so", "/usr/local/cosched-gpu/x/../limits",
+         # What no program reads, or another than it seems: it ends at the NUL for the runtime.
+         "/etc/ld.so.preload\0x", "/data\0", "\0", "/etc/ld.so.preload\n", "/data/\x1b[2J", "/data\x7f")
 VARIABLES = ("NVIDIA_VISIBLE_DEVICES", "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_CONTAINER", "CGPU_DISABLE", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_PIPE_DIRECTORY",
              "COSCHED_GPU_CORE_PERCENTAGE")
 
 
 def forbidden():
     """{what: pod}: a share of a card, and a way out of it."""
-    rows = {f"a mount at {path}": gpu_pod(container=mount(path)) for path in PATHS}
+    rows = {f"a mount at {path if path.isprintable() else repr(path)}": gpu_pod(container=mount(path)) for path in PATHS}
     rows["a mount of a sub-path"] = gpu_pod(container=mount("/etc/ld.so.preload", subPath="x", readOnly=True))
     rows["a mount in an init container"] = gpu_pod(init=[side({**mount("/etc/ld.so.preload"), "resources": {"limits": {MEM: "3"}}}, always=False)])
     rows["a mount in a sidecar"] = gpu_pod(init=[side({**mount("/usr/local/cosched-gpu"), "resources": {"limits": {MEM: "3"}}})])
@@ -241,6 +243,9 @@ def forbidden():
     rows["a block device over it"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     rows["the container's last words at /etc/ld.so.preload"] = gpu_pod(container={"terminationMessagePath": "/etc/ld.so.preload"})
     rows["the container's last words over the limits"] = gpu_pod(container={"terminationMessagePath": "/usr/local/cosched-gpu/limits"})
+    rows["a block device at a path with a NUL"] = gpu_pod(container={"volumeDevices": [{"name": "v", "devicePath": "/usr/local/cosched-gpu/limits\0"}]})
+    rows["a block device at a path with a NUL"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    rows["the container's last words at a path with a NUL"] = gpu_pod(container={"terminationMessagePath": "/etc/ld.so.preload\0"})
     for name in VARIABLES:
         rows[f"variable {name}"] = gpu_pod(container={"env": [{"name": name, "value": "0"}]})
     rows["a variable in a sidecar"] = gpu_pod(init=[side({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}], "resources": {"limits": {MEM: "3"}}})])

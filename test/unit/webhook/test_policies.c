@@ -112,6 +112,7 @@ static void paths(void **state)
     expect_true("at or below",
                 strstr(strbuf_str(&definition),
                        "'^/?(etc/ld[.]so[.]preload|usr/local/cosched-gpu)(/.*)?$'") != NULL);
+    expect_true("unreadable", strstr(strbuf_str(&definition), "'[[:cntrl:]]|") != NULL);
     expect_true("above", strstr(strbuf_str(&definition), "'^/?(|etc|usr|usr/local)/?$'") != NULL);
     static const char *const hidden[] = {
         "/", "/etc", "/usr", "/usr/local", NAME_PATH_LIBRARY, NAME_PATH_PRELOAD};
