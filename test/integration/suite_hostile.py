@@ -22,7 +22,7 @@ from suite_nodes import COUNT, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wa
 from suite_webhook import limited, start_webhook
 from suite_webhook_serve import ask, insecure, review
 
-NUL = "a\0b"
+NUL, WHOLE = "a\0b", "nvidia.com/gpu"
 
 
 def note(pod, **annotations):
@@ -250,6 +250,10 @@ def forbidden():
         rows[f"variable {name}"] = gpu_pod(container={"env": [{"name": name, "value": "0"}]})
     rows["a variable in a sidecar"] = gpu_pod(init=[side({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}], "resources": {"limits": {MEM: "3"}}})])
     rows["a variable from a field"] = gpu_pod(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]})
+    all_cards = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    rows["whole cards, and all the others by a variable"] = gpu_pod(limits={WHOLE: "1"}, container={"env": all_cards})
+    rows["whole cards, and more in a container without any"] = gpu_pod(limits={WHOLE: "1"}, init=[side({"env": all_cards})])
+    rows["whole cards by another scheduler"] = gpu_pod(limits={WHOLE: "1"}, container={"env": all_cards}, schedulerName="mine")
     rows["variables by a prefix"] = gpu_pod(container={"envFrom": [{"prefix": "ALIYUN_COM_GPU_", "configMapRef": {"name": "c"}}]})
     for what, pod in list(rows.items()):
         other = json.loads(json.dumps(pod))
@@ -264,7 +268,9 @@ def harmless():
     return {"near names": gpu_pod(container={"volumeMounts": [{"name": "v", "mountPath": p} for p in (
         "/etc/ld.so.preload.d", "/etc/config", "/usr/local/cosched-gpu-tools", "/usr/local/lib", "/data/etc/ld.so.preload")]}),
             "variables of its own": gpu_pod(container={"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}, {"name": "PATH", "value": "/bin"}]}),
-            "no GPU": plain("p")}
+            "no GPU": plain("p"), "no GPU, and a variable": gpu_pod(limits={WHOLE: "0"}, container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}, schedulerName="mine"),
+            "whole cards": gpu_pod(limits={WHOLE: "1"}, container={**mount("/etc"), "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}, {"name": "CUDA_MPS_X", "value": "1"}]},
+                                   schedulerName="mine")}
 
 
 def check_admission(evil, evil_ns, good, good_ns, rows, well):

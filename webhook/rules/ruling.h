@@ -30,6 +30,7 @@ struct rules_config {
     const char *own_ns;
     bool inject_nvidia;   /* also inject plain nvidia.com/gpu pods, in every namespace */
     bool guard_variables; /* refuse NVIDIA_VISIBLE_DEVICES in every pod */
+    bool spare_nvidia;    /* but not in pods that ask for nvidia.com/gpu and are not ours */
     const struct rules_crd *crds;
     size_t crds_len;
 };
