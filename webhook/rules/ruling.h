@@ -54,7 +54,8 @@ struct rules_context {
     enum rules_known groups_known;
     const struct map *groups; /* "namespace/name" -> struct rules_group; NULL: empty */
     enum rules_known policies_known;
-    const struct map *policies; /* "namespace/name" -> struct rules_policy; NULL: empty */
+    const struct rules_policy *const *policies; /* of the namespace ns */
+    size_t policies_len;
 };
 
 struct rules_subject {
