@@ -12,10 +12,12 @@ import os
 import random
 import resource
 import socket
+import subprocess
 
 from harness import MERGE, STRATEGIC, Failed, case, check, check_equal, wait_until
 
 from hostile_tenant import not_denied, plain, policies, post, tenant, token_of, using
+from install_site import CHART, find_helm
 from rights import HOME
 from suite_cpus import cpu_node, cpuset_of, pinned
 from suite_nodes import COUNT, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wait_pod
@@ -319,6 +321,20 @@ def debug_container(suite):
     check_equal(status, 200, f"an honest one: {json.dumps(reply)[:400]}")
 
 
+@case("hostile_03_env_from: with policies.denyEnvFrom pods that ask for cards take no variables that admission does not see", needs=("real",))
+def env_from(suite):
+    c = suite.cluster
+    path = os.path.join(suite.directory, f"env-from-{suite.number}.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(subprocess.run([find_helm(), "template", "cosched", CHART, "-n", HOME, "--kube-version", "1.36", "--show-only", "templates/gpu-pods.yaml",
+                                "--set", "policies.denyEnvFrom=true"], capture_output=True, text=True, timeout=60, check=True).stdout)
+    c.kubectl("apply", "-f", path)
+    suite.stack.callback(c.kubectl, "delete", "-f", path, "--ignore-not-found")
+    source = {"envFrom": [{"configMapRef": {"name": "c"}}]}
+    rows = {"a share": gpu_pod(container=source), "a sidecar": gpu_pod(init=[side(source)]), "whole cards": gpu_pod(limits={WHOLE: "1"}, container=source, schedulerName="mine")}
+    check_admission(*tenant(suite), *tenant(suite), rows, {**harmless(), "no GPU, from a ConfigMap": gpu_pod(limits={"cpu": "1"}, container=source)})
+
+
 def compute_alone():
     """Amounts that the contract forbids, in each disguise."""
     side_by_side = gpu_pod(limits={MEM: "1", PERCENT: "5"})
@@ -439,6 +455,21 @@ def cpuset_shared(suite):
     check_equal(cpuset_of(good, good_ns, "bystander"), own, "the bystander's CPUs")
 
 
+@case("hostile_10_forged_mirror: nobody but a kubelet makes a static pod's mirror, which names the cgroup that the pinner writes to with --shared-pool", needs=("real",))
+def forged_mirror(suite):
+    c, ns = tenant(suite)
+    forged = note(plain("m", nodeName="some-node", schedulerName="nobody"), **{"kubernetes.io/config.mirror": "a-static-pods-uid", "kubernetes.io/config.source": "file"})
+    check_equal(post(c, ns, forged, dry=True)[0], 201, "without the policy the API server takes it")
+    policies(suite)
+
+    def denied():
+        status, reply = post(c, ns, forged, dry=True)
+        return status == 403 and "is written by a kubelet" in json.dumps(reply)
+
+    wait_until(denied, "it is denied", 4, 0.5)
+    check_equal(post(c, ns, note(plain("p", schedulerName="nobody"), **{"kubernetes.io/config.source": "api"}), dry=True)[0], 201, "a pod without it")
+
+
 # ---- 11: stolen tokens ----
 
 @case("hostile_11_plugin_events: a stolen plugin token writes Events as its own node alone, about its own Node and about pods", needs=("real",))
@@ -484,6 +515,38 @@ def plugin_events(suite):
         raise Failed(f"a stolen token may write Events about: {', '.join(sorted(taken))}") from e
     for what, reply in (("its own Node", event("default", "Node", here, here)), ("its own pod", event(evil_ns, "Pod", "own", uid("own")))):
         check_equal(reply[0], 201, f"an Event about {what}: {json.dumps(reply[1])[:500]}")
+
+
+@case("hostile_11_plugin_node_status: a stolen plugin token changes our resources in its node's status, and no other field of it", needs=("real",))
+def plugin_node_status(suite):
+    c = suite.cluster
+    policies(suite)
+    node = suite.node("h11-status")
+    thief = using(c, token_of(c, HOME, "cosched-device-plugin", node=node))
+    patch = lambda who, status: who.request("PATCH", f"/api/v1/nodes/{node}/status?dryRun=All", {"status": status}, MERGE)
+    before = c.get(f"/api/v1/nodes/{node}")["status"]
+    rows = {"runtime handlers": {"runtimeHandlers": [{"name": "mine"}]}, "features": {"features": {"supplementalGroupsPolicy": True}}, "config": {"config": {"error": "x"}},
+            "a phase": {"phase": "Terminated"}, "addresses": {"addresses": [{"type": "InternalIP", "address": "192.0.2.66"}]}, "images": {"images": [{"names": ["mine"], "sizeBytes": 1}]},
+            "conditions": {"conditions": [{"type": "Ready", "status": "False"}]}, "its kubelet's port": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 6666}}},
+            "volumes": {"volumesInUse": ["x"]}, "declared features": {"declaredFeatures": ["x"]}, "all CPUs": {"capacity": {"cpu": "666"}}, "none of its memory": {"allocatable": {"memory": None}}}
+    known = {}
+    for what, status in rows.items():
+        code, reply = patch(c, status)
+        if code == 200 and reply["status"] != before:  # a server drops fields that it does not know
+            known[what] = status
+    check(len(known) > 8, f"the API server knows {sorted(known)}")
+    left = set(known)
+
+    def ask_all():
+        left.difference_update([what for what in left if patch(thief, known[what])[0] == 403])
+        return not left
+
+    try:
+        wait_until(ask_all, "all are denied", 4, 0.5)
+    except Failed as e:
+        raise Failed(f"a stolen token may change: {', '.join(sorted(left))}") from e
+    status, reply = patch(thief, {"capacity": {"aliyun.com/gpu-count": "2"}, "allocatable": {"aliyun.com/gpu-count": "2", "nvidia.com/gpu": "1"}})
+    check_equal(status, 200, f"what is ours: {json.dumps(reply)[:400]}")
 
 
 @case("hostile_11_webhook_secret: the webhook's account makes its own certificate's Secret, and no Secret that is another account's token", needs=("real",))
