@@ -7,14 +7,19 @@
 #include <stdlib.h>
 
 #include "lib/base/json.h"
+#include "lib/base/log.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "lib/base/vec.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
 #include "lib/kube/reflector.h"
 #include "lib/model/names.h"
+#include "lib/model/policy.h"
+
+enum { FACT_BYTES = 256 }; /* of most */
 
 enum collection { NAMESPACES, GROUPS, GROUPS_X, POLICIES, COLLECTIONS };
 
@@ -28,6 +33,14 @@ struct fact {
     struct rules_policy policy;
 };
 
+/* The policies of a namespace. */
+struct policies {
+    char *ns;
+    struct VEC(const struct rules_policy *) items;
+    size_t bytes;
+    bool full; /* some are left out */
+};
+
 struct shelf { /* one collection */
     struct informer_cache *cache;
     enum collection of;
@@ -39,10 +52,11 @@ struct shelf { /* one collection */
 struct informer_cache {
     pthread_rwlock_t lock;
     struct shelf shelves[COLLECTIONS];
-    /* The rules' indexes; values are inside the facts. If both API groups have a PodGroup of one
-     * name, the last one written counts. */
-    struct map groups, policies;
-    bool some; /* for --check: never complete */
+    /* The rules' indexes; what they lead to is inside the facts. If both API groups have a PodGroup
+     * of one name, the last one written counts. */
+    struct map groups;   /* key -> struct rules_group */
+    struct map policies; /* namespace -> struct policies */
+    bool some;           /* for --check: never complete */
     void (*listed)(void *arg);
     void *arg;
 };
@@ -70,6 +84,9 @@ static int fill_fact(struct fact *f, struct arena *a, json *j, struct error *err
     case POLICIES:
         f->policy.ns = arena_strdup(a, meta.ns);
         f->policy.name = arena_strdup(a, meta.name);
+        if (json_len(json_get(spec, "selector")) > POLICY_LABELS_MAX)
+            return error_set(err, ERROR_INVALID, "spec.selector: has more than %d entries",
+                             POLICY_LABELS_MAX);
         return labels_decode(json_get(spec, "selector"), a, &f->policy.selector, err);
     default:
         if (!json_get_int(spec, "minMember", &n) || n < 0 || n > INT32_MAX)
@@ -82,7 +99,7 @@ static int fill_fact(struct fact *f, struct arena *a, json *j, struct error *err
 static int decode_as(enum collection of, json *j, void **out, struct error *err)
 {
     struct arena a;
-    arena_init(&a, 0);
+    arena_init(&a, FACT_BYTES);
     struct fact *f = arena_new(&a, struct fact, 1);
     f->of = of;
     if (fill_fact(f, &a, j, err) < 0) {
@@ -112,42 +129,90 @@ static int decode_policy(json *j, void **out, struct error *err)
 
 /* ---- caller holds the lock ---- */
 
-static void *value_of(struct fact *f)
-{
-    return f->of == POLICIES ? (void *)&f->policy : (void *)&f->group;
-}
-
-static struct map *index_of(struct informer_cache *w, enum collection of)
-{
-    return of == NAMESPACES ? NULL : of == POLICIES ? &w->policies : &w->groups;
-}
-
 /* The PodGroup of the same name in the other API group, or NULL. */
 static struct fact *twin_of(const struct shelf *s, const struct fact *f)
 {
     enum collection other = s->of == GROUPS ? GROUPS_X : GROUPS;
-    return s->of == POLICIES ? NULL : map_get(&s->cache->shelves[other].facts, f->key);
+    return map_get(&s->cache->shelves[other].facts, f->key);
 }
 
-/* Frees f and, if the index refers to it, falls back to its twin. */
+/* If the index refers to f it falls back to its twin. */
+static void unlist_group(struct shelf *s, struct fact *f)
+{
+    struct map *index = &s->cache->groups;
+    if (map_get(index, f->key) != &f->group)
+        return;
+    struct fact *twin = twin_of(s, f);
+    map_remove(index, f->key);
+    if (twin)
+        map_put(index, twin->key, &twin->group);
+}
+
+static void free_policies(struct policies *p)
+{
+    vec_deinit(&p->items);
+    free(p->ns);
+    free(p);
+}
+
+/* False: the namespace has no room for it. */
+static bool list_policy(struct informer_cache *w, struct fact *f)
+{
+    struct policies *p = map_get(&w->policies, f->policy.ns);
+    if (!p) {
+        p = mem_new(struct policies, 1);
+        p->ns = mem_strdup(f->policy.ns);
+        map_put(&w->policies, p->ns, p);
+    }
+    size_t bytes = arena_bytes(&f->arena);
+    if (p->bytes + bytes > INFORMER_CACHE_POLICY_BYTES) {
+        if (!p->full)
+            log_warn("too many ResourcePolicies in a namespace", kv("namespace", f->policy.ns),
+                     kv("bytes", INFORMER_CACHE_POLICY_BYTES), kv("name", f->policy.name));
+        p->full = true;
+        return false;
+    }
+    p->bytes += bytes;
+    vec_push(&p->items, &f->policy);
+    return true;
+}
+
+static void unlist_policy(struct informer_cache *w, const struct fact *f)
+{
+    struct policies *p = map_get(&w->policies, f->policy.ns);
+    size_t i = 0;
+    while (p->items.items[i] != &f->policy)
+        i++;
+    vec_remove_swap(&p->items, i);
+    p->bytes -= arena_bytes(&f->arena);
+    if (p->items.len > 0)
+        return;
+    map_remove(&w->policies, f->policy.ns);
+    free_policies(p);
+}
+
+/* Frees f, which is no longer in the shelf. NULL is fine. */
 static void forget(struct shelf *s, struct fact *f)
 {
-    struct map *index = index_of(s->cache, s->of);
-    if (f && index && map_get(index, f->key) == value_of(f)) {
-        struct fact *twin = twin_of(s, f);
-        map_remove(index, f->key);
-        if (twin)
-            map_put(index, twin->key, value_of(twin));
-    }
+    if (f && s->of == POLICIES)
+        unlist_policy(s->cache, f);
+    else if (f && s->of != NAMESPACES)
+        unlist_group(s, f);
     free_fact(f);
 }
 
 static void put(struct shelf *s, struct fact *f)
 {
-    struct map *index = index_of(s->cache, s->of);
+    if (s->of == POLICIES) {
+        forget(s, map_remove(&s->facts, f->key));
+        if (!list_policy(s->cache, f)) {
+            free_fact(f);
+            return;
+        }
+    }
     struct fact *old = map_put(&s->facts, f->key, f);
-    if (index)
-        map_put(index, f->key, value_of(f));
+    if (s->of == GROUPS || s->of == GROUPS_X)
+        map_put(&s->cache->groups, f->key, &f->group);
     forget(s, old);
 }
 
@@ -297,13 +362,15 @@ void informer_cache_enter(void *arg, const char *ns, struct rules_context *out)
     struct informer_cache *w = arg;
     pthread_rwlock_rdlock(&w->lock);
     const struct fact *f = map_get(&w->shelves[NAMESPACES].facts, ns);
+    const struct policies *p = map_get(&w->policies, ns);
     *out = (struct rules_context){
         .ns = ns,
         .ns_labels = f ? &f->labels : NULL,
         .groups_known = known(w, w->shelves[GROUPS].listed && w->shelves[GROUPS_X].listed),
         .groups = &w->groups,
         .policies_known = known(w, w->shelves[POLICIES].listed),
-        .policies = &w->policies};
+        .policies = p ? p->items.items : NULL,
+        .policies_len = p ? p->items.len : 0};
 }
 
 void informer_cache_leave(void *arg)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* informer_cache - cluster state the rules need: namespace labels, PodGroup sizes, ResourcePolicy
- * selectors. Reflectors fill it, server threads read it. */
+ * selectors. Reflectors fill it, server threads read it. Of the policies of one namespace it keeps
+ * INFORMER_CACHE_POLICY_BYTES; others are passed over until the next list, with a warning in the
+ * log. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +12,8 @@
 #include "webhook/rules/rules.h"
 
 struct informer_cache;
+
+enum { INFORMER_CACHE_POLICY_BYTES = 1024 * 1024 };
 
 /* Starts the watches. Calls listed (may be NULL) on a reflector's thread after each full list of
  * namespaces. The cluster may lack PodGroups and ResourcePolicies. */

@@ -34,7 +34,7 @@ enum { DRAIN_MS = 1000, HEAPS = 4, LARGE_BYTES = 512 * 1024 };
 struct main_options {
     const char *scheduler;
     bool inject_nvidia;
-    bool guard_variables;
+    bool guard_variables, guard_nvidia;
     const char *workloads;
     bool check;
 };
@@ -58,7 +58,17 @@ static const struct option_row main_rows[] = {
      .offset = offsetof(struct main_options, guard_variables),
      .help = "Refuse NVIDIA_VISIBLE_DEVICES (except void and none) in every pod, not only in those "
              "that ask for our GPU resources: for clusters whose container runtime gives cards to "
+<<<<<<< HEAD
              "every container that names them."},
+=======
+             "whoever names them."},
+    {.name = "guard-nvidia",
+     .kind = OPTION_BOOL,
+     .offset = offsetof(struct main_options, guard_nvidia),
+     .fallback = "true",
+     .help = "Refuse NVIDIA_VISIBLE_DEVICES (except void and none) in pods that ask for "
+             "nvidia.com/gpu, with any scheduler. --no-guard-nvidia: where NVIDIA's own plugin "
+             "serves it and pods rely on the variable."},
     {.name = "workloads",
      .kind = OPTION_STRING,
      .offset = offsetof(struct main_options, workloads),
@@ -252,6 +262,7 @@ static int read_rules(struct app *app, struct error *err)
     app->rules = (struct rules_config){.scheduler = app->main.scheduler,
                                        .inject_nvidia = app->main.inject_nvidia,
                                        .guard_variables = app->main.guard_variables,
+                                       .spare_nvidia = !app->main.guard_nvidia,
                                        .crds = crds,
                                        .crds_len = len};
     return 0;

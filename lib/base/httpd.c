@@ -13,7 +13,9 @@
  * while the peer still writes, the peer's kernel drops the reply.
  *
  * Many peers: each of max_connections may withhold the last byte of a body, so large bodies share
- * max_large_bytes, which bounds their memory. Small bodies always pass.
+ * max_large_bytes, which bounds their memory; httpd_conns decides which of them goes when there are
+ * too many. Its body is freed at once, by the thread of the newcomer, so a large body is touched
+ * under the lock until the handler has it. Small bodies always pass.
  *
  * Silent and slow peers: libmicrohttpd's timeout restarts with each byte, so a peer could hold its
  * connection forever, and at its limit of connections libmicrohttpd stops accepting. So its limit
@@ -33,7 +35,6 @@
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,12 +58,14 @@ enum {
     REQUEST_MS = 30 * 1000, /* the API server waits no longer for a review */
     DEFAULT_CONNECTIONS = 256,
     DEFAULT_TIMEOUT_S = 30,
+    DEFAULT_LARGE_MS = 1000,
 };
 
 struct connection {
     struct httpd_conn conn; /* first */
     struct httpd *server;
     struct httpd_cert *certificate;
+    struct request *request; /* NULL: none */
 };
 
 struct request {
@@ -70,9 +73,8 @@ struct request {
     struct connection *connection;
     char *query;
     int64_t began_us;
-    struct strbuf body;
-    size_t discarded;
-    size_t large; /* part of the body counted in httpd.large */
+    struct strbuf body; /* over HTTPD_SMALL_BODY: under the lock, until the handler has it */
+    size_t received, discarded;
     bool begun;
     bool too_large;
     bool too_many; /* implies too_large */
@@ -84,7 +86,6 @@ struct httpd {
     uint16_t port;
     pthread_t sweeper;
     bool has_sweeper;
-    atomic_size_t large; /* bytes of large bodies */
 
     pthread_mutex_t lock;
     /* monotonic clock; signals requests == 0, stopping, or a connection while the sweeper rests */
@@ -265,34 +266,53 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
     r->connection = info != NULL ? info->socket_context : NULL;
     pthread_mutex_lock(&h->lock);
     h->requests++;
-    if (r->connection != NULL)
+    if (r->connection != NULL) {
+        r->connection->request = r;
         begin_phase(r->connection, HTTPD_REQUEST);
+    }
     pthread_mutex_unlock(&h->lock);
     return r;
 }
 
-/* Whether the shared limit lets the body grow to n bytes. */
-static bool take_large(struct request *r, size_t n)
+static void free_body(struct request *r)
 {
-    struct httpd *h = r->server;
-    size_t more = n > HTTPD_SMALL_BODY ? n - r->large : 0;
-    if (h->config.max_large_bytes == 0 || more == 0)
-        return true;
-    if (atomic_fetch_add(&h->large, more) + more <= h->config.max_large_bytes) {
-        r->large = n;
-        return true;
-    }
-    atomic_fetch_sub(&h->large, more);
-    r->too_many = true;
-    return false;
+    strbuf_deinit(&r->body);
+    strbuf_init(&r->body);
+}
+
+/* Of httpd_conns, under the lock, on any thread. */
+static void drop_large(struct httpd_conn *conn)
+{
+    free_body(((struct connection *)conn)->request);
 }
 
 static void drop_body(struct request *r)
 {
-    atomic_fetch_sub(&r->server->large, r->large);
-    r->large = 0;
-    strbuf_deinit(&r->body);
-    strbuf_init(&r->body);
+    struct httpd *h = r->server;
+    pthread_mutex_lock(&h->lock);
+    if (r->connection != NULL)
+        (void)httpd_conns_hold(&h->connections, &r->connection->conn, 0, 0);
+    free_body(r);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* False: there are too many large bodies, and this one has to go. */
+static bool add_to_body(struct request *r, const char *data, size_t n)
+{
+    struct httpd *h = r->server;
+    r->received += n;
+    if (r->received <= HTTPD_SMALL_BODY || h->config.max_large_bytes == 0) {
+        strbuf_add(&r->body, data, n);
+        return true;
+    }
+    pthread_mutex_lock(&h->lock);
+    bool fits = r->connection != NULL && httpd_conns_hold(&h->connections, &r->connection->conn,
+                                                          r->received, clock_mono_ms());
+    if (fits)
+        strbuf_add(&r->body, data, n);
+    pthread_mutex_unlock(&h->lock);
+    r->too_many = !fits;
+    return fits;
 }
 
 static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
@@ -307,10 +327,13 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     pthread_mutex_lock(&h->lock);
     if (--h->requests == 0 && h->stopping)
         pthread_cond_broadcast(&h->changed);
-    if (r->connection != NULL)
+    if (r->connection != NULL) {
+        (void)httpd_conns_hold(&h->connections, &r->connection->conn, 0, 0);
+        r->connection->request = NULL;
         begin_phase(r->connection, HTTPD_IDLE);
+    }
     pthread_mutex_unlock(&h->lock);
-    drop_body(r);
+    free_body(r);
     free(r->query);
     free(r);
 }
@@ -391,11 +414,9 @@ static enum MHD_Result begin_request(struct request *r, struct MHD_Connection *m
 
 static enum MHD_Result collect(struct request *r, const char *data, size_t n)
 {
-    if (!r->too_large && n <= r->server->config.max_body_bytes - r->body.len &&
-        take_large(r, r->body.len + n)) {
-        strbuf_add(&r->body, data, n);
+    if (!r->too_large && n <= r->server->config.max_body_bytes - r->received &&
+        add_to_body(r, data, n))
         return MHD_YES;
-    }
     r->too_large = true;
     drop_body(r);
     r->discarded += n;
@@ -406,6 +427,15 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
                               const char *method)
 {
     static const char padding[JSON_PADDING];
+    bool dropped = false;
+    if (r->connection != NULL) {
+        pthread_mutex_lock(&r->server->lock);
+        dropped = r->connection->conn.dropped;
+        begin_phase(r->connection, HTTPD_OURS); /* the body is ours from here on */
+        pthread_mutex_unlock(&r->server->lock);
+    }
+    if (dropped)
+        return MHD_NO;
     size_t n = r->body.len;
     strbuf_add(&r->body, padding, sizeof padding);
     struct httpd_request request = {
@@ -422,11 +452,6 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
     };
     struct httpd_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
     strbuf_init(&response.body);
-    if (r->connection != NULL) {
-        pthread_mutex_lock(&r->server->lock);
-        begin_phase(r->connection, HTTPD_OURS);
-        pthread_mutex_unlock(&r->server->lock);
-    }
     r->server->config.handler(r->server->config.arg, &request, &response);
     drop_body(r); /* before replying, since the peer may retry at once */
     return reply(r, mhd, &response);
@@ -504,9 +529,14 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
         h->config.max_connections = DEFAULT_CONNECTIONS;
     if (h->config.timeout_s == 0)
         h->config.timeout_s = DEFAULT_TIMEOUT_S;
+    if (h->config.large_ms == 0)
+        h->config.large_ms = DEFAULT_LARGE_MS;
     /* An idle peer is dropped by libmicrohttpd; here, one that never ends its request line. */
     h->connections = (struct httpd_conns){
         .max = h->config.max_connections,
+        .max_large = h->config.max_large_bytes,
+        .large_ms = h->config.large_ms,
+        .drop_large = drop_large,
         .limit_ms = {[HTTPD_HANDSHAKE] = num_min(2 * timeout_ms(h), HANDSHAKE_MS),
                      [HTTPD_IDLE] = 2 * timeout_ms(h),
                      [HTTPD_REQUEST] = num_min(2 * timeout_ms(h), REQUEST_MS),

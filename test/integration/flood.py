@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flood of connections to a TLS server on loopback, in a process of its own.
 
-usage: flood.py PORT IDLE SLOW HALF
+usage: flood.py PORT IDLE SLOW HALF LARGE
 
   IDLE   say nothing at all
   SLOW   complete the handshake and send a request line, then a byte of the header a second
   HALF   send a ClientHello and nothing more
+  LARGE  send a request with a body of 3 MiB, but for its last byte
 
 A connection that the server ends is opened anew, each second at most one in 35 of them all. It runs at the lowest priority: a flood comes from other machines, and must
 not win over the server by taking its CPU. Prints `up` when each was open once, then once a second how many were ended so far.
@@ -34,6 +35,9 @@ def hello():
     return out.read()
 
 
+LARGE = 3 << 20
+
+
 class Flood:
     def __init__(self, port):
         self.port, self.hello, self.context = port, hello(), context()
@@ -49,6 +53,9 @@ class Flood:
             elif kind == "slow":
                 s = self.context.wrap_socket(s)
                 s.sendall(b"POST /mutate HTTP/1.1\r\nX: ")
+            elif kind == "large":
+                s = self.context.wrap_socket(s)
+                s.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (LARGE, b" " * (LARGE - 1)))
         except OSError:
             if s:
                 s.close()
@@ -79,7 +86,7 @@ class Flood:
             kind, s = self.open[fd]
             if event & (select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR):
                 self.drop(fd)
-            elif kind == "slow":  # the tickets of TLS 1.3
+            elif kind in ("slow", "large"):  # the tickets of TLS 1.3
                 try:
                     if s.recv(4096) == b"":
                         self.drop(fd)
@@ -96,14 +103,14 @@ class Flood:
 
 
 def main():
-    port, idle, slow, half = (int(a) for a in sys.argv[1:])
+    port, idle, slow, half, large = (int(a) for a in sys.argv[1:])
     os.nice(19)
-    reopened = max(10, (idle + slow + half) // 35)
+    reopened = max(10, (idle + slow + half + large) // 35)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     flood = Flood(port)
-    flood.waiting = ["idle"] * idle + ["slow"] * slow + ["half"] * half
+    flood.waiting = ["idle"] * idle + ["slow"] * slow + ["half"] * half + ["large"] * large
     random.Random(1).shuffle(flood.waiting)
-    flood.fill(idle + slow + half)
+    flood.fill(len(flood.waiting))
     print("up", flush=True)
     while True:
         flood.look()

@@ -89,7 +89,7 @@ def every_option(suite):
         own = names - set(options)
         check(len(own) <= 11, f"{key}: {sorted(own)} are refused")
         for name in own:
-            check(any(a.startswith(f"--{name}=") for a in args) or name in ("namespace", "client-ca-file", "kubelet-config", "cdi-dir", "mps-pipe-dir", "mps-log-dir", "mps-shm-dir", "mount-only"),
+            check(any(a.startswith(f"--{name}=") for a in args) or name in ("namespace", "client-ca-file", "guard-nvidia", "kubelet-config", "cdi-dir", "mps-pipe-dir", "mps-log-dir", "mps-shm-dir", "mount-only"),
                   f"{key}: nothing sets --{name}")
         number += len(names)
     print(f"     {number} options")
@@ -121,5 +121,15 @@ def locked_down(suite):
         for line in lines:
             check("#" in head or "#" in line, f"a verb without its reason: '{line.strip()}' in\n{rule}")
     check(verbs > 50, f"{verbs} verbs")
-    for kind, names in (("ValidatingAdmissionPolicyBinding", 7), ("FlowSchema", 2), ("NetworkPolicy", 2), ("Lease", 1)):
+    for kind, names in (("ValidatingAdmissionPolicyBinding", 10), ("FlowSchema", 2), ("NetworkPolicy", 2), ("Lease", 1)):
         check_equal(len(re.findall(rf"^kind: {kind}$", text, re.M)), names, kind)
+
+
+@case("networkPolicy.metricsFrom and apiServers say who reaches the ports of the programs; without them every pod does", needs=("real",))
+def network_policy(suite):
+    narrow = {"networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}], "apiServers": ["192.0.2.10/32"]}}
+    for values, froms in (({}, 0), (narrow, 2)):
+        status, text, said = template(suite, values, "--show-only", "templates/network-policy.yaml")
+        check_equal(status, 0, said)
+        check_equal(len(re.findall(r"^    from:$", text, re.M)), froms, f"{values}: sources in\n{text}")
+        check_equal("kubernetes.io/metadata.name: monitoring" in text, froms > 0, "the namespace")

@@ -5,23 +5,26 @@ The numbers are those of docs/security.md's table. A tenant is a ServiceAccount 
 and no roles, and evaluates no admission policies: cases about these are for the real API server. suite_hostile_node has the attacks on the device plugin, pod_fuzzer
 those that nobody has thought of.
 """
+import base64
 import http.client
 import json
 import os
 import random
 import resource
 import socket
+import subprocess
 
 from harness import MERGE, STRATEGIC, Failed, case, check, check_equal, wait_until
 
 from hostile_tenant import not_denied, plain, policies, post, tenant, token_of, using
+from install_site import CHART, find_helm
 from rights import HOME
 from suite_cpus import cpu_node, cpuset_of, pinned
 from suite_nodes import COUNT, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wait_pod
 from suite_webhook import limited, start_webhook
 from suite_webhook_serve import ask, insecure, review
 
-NUL = "a\0b"
+NUL, WHOLE = "a\0b", "nvidia.com/gpu"
 
 
 def note(pod, **annotations):
@@ -222,14 +225,16 @@ PATHS = ("/etc/ld.so.preload", "/etc//ld.so.preload", "//etc/ld.so.preload", "/e
          "/usr/local//cosched-gpu", "/usr/local/./cosched-gpu", "usr/local/cosched-gpu", "/usr/local/x/../cosched-gpu", "/usr/local/cosched-gpu/limits",
          "/usr/local/cosched-gpu//limits", "/usr/local/cosched-gpu/region",
          # Above it, in a volume that another container of the pod has too: who removes the file there takes the mount from all others.
-         "/etc", "/etc/", "etc", "/usr", "/usr/local", "usr/local", "/usr/local/", "/", "/usr/local/cosched-gpu/libcosched-gpu.so", "/usr/local/cosched-gpu/x/../limits")
+         "/etc", "/etc/", "etc", "/usr", "/usr/local", "usr/local", "/usr/local/", "/", "/usr/local/cosched-gpu/libcosched-gpu.so", "/usr/local/cosched-gpu/x/../limits",
+         # What no program reads, or another than it seems: it ends at the NUL for the runtime.
+         "/etc/ld.so.preload\0x", "/data\0", "\0", "/etc/ld.so.preload\n", "/data/\x1b[2J", "/data\x7f")
 VARIABLES = ("NVIDIA_VISIBLE_DEVICES", "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_CONTAINER", "CGPU_DISABLE", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "CUDA_MPS_PIPE_DIRECTORY",
              "COSCHED_GPU_CORE_PERCENTAGE")
 
 
 def forbidden():
     """{what: pod}: a share of a card, and a way out of it."""
-    rows = {f"a mount at {path}": gpu_pod(container=mount(path)) for path in PATHS}
+    rows = {f"a mount at {path if path.isprintable() else repr(path)}": gpu_pod(container=mount(path)) for path in PATHS}
     rows["a mount of a sub-path"] = gpu_pod(container=mount("/etc/ld.so.preload", subPath="x", readOnly=True))
     rows["a mount in an init container"] = gpu_pod(init=[side({**mount("/etc/ld.so.preload"), "resources": {"limits": {MEM: "3"}}}, always=False)])
     rows["a mount in a sidecar"] = gpu_pod(init=[side({**mount("/usr/local/cosched-gpu"), "resources": {"limits": {MEM: "3"}}})])
@@ -240,10 +245,17 @@ def forbidden():
     rows["a block device over it"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     rows["the container's last words at /etc/ld.so.preload"] = gpu_pod(container={"terminationMessagePath": "/etc/ld.so.preload"})
     rows["the container's last words over the limits"] = gpu_pod(container={"terminationMessagePath": "/usr/local/cosched-gpu/limits"})
+    rows["a block device at a path with a NUL"] = gpu_pod(container={"volumeDevices": [{"name": "v", "devicePath": "/usr/local/cosched-gpu/limits\0"}]})
+    rows["a block device at a path with a NUL"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    rows["the container's last words at a path with a NUL"] = gpu_pod(container={"terminationMessagePath": "/etc/ld.so.preload\0"})
     for name in VARIABLES:
         rows[f"variable {name}"] = gpu_pod(container={"env": [{"name": name, "value": "0"}]})
     rows["a variable in a sidecar"] = gpu_pod(init=[side({"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}], "resources": {"limits": {MEM: "3"}}})])
     rows["a variable from a field"] = gpu_pod(container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]})
+    all_cards = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    rows["whole cards, and all the others by a variable"] = gpu_pod(limits={WHOLE: "1"}, container={"env": all_cards})
+    rows["whole cards, and more in a container without any"] = gpu_pod(limits={WHOLE: "1"}, init=[side({"env": all_cards})])
+    rows["whole cards by another scheduler"] = gpu_pod(limits={WHOLE: "1"}, container={"env": all_cards}, schedulerName="mine")
     rows["variables by a prefix"] = gpu_pod(container={"envFrom": [{"prefix": "ALIYUN_COM_GPU_", "configMapRef": {"name": "c"}}]})
     for what, pod in list(rows.items()):
         other = json.loads(json.dumps(pod))
@@ -258,7 +270,9 @@ def harmless():
     return {"near names": gpu_pod(container={"volumeMounts": [{"name": "v", "mountPath": p} for p in (
         "/etc/ld.so.preload.d", "/etc/config", "/usr/local/cosched-gpu-tools", "/usr/local/lib", "/data/etc/ld.so.preload")]}),
             "variables of its own": gpu_pod(container={"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}, {"name": "PATH", "value": "/bin"}]}),
-            "no GPU": plain("p")}
+            "no GPU": plain("p"), "no GPU, and a variable": gpu_pod(limits={WHOLE: "0"}, container={"env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}, schedulerName="mine"),
+            "whole cards": gpu_pod(limits={WHOLE: "1"}, container={**mount("/etc"), "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}, {"name": "CUDA_MPS_X", "value": "1"}]},
+                                   schedulerName="mine")}
 
 
 def check_admission(evil, evil_ns, good, good_ns, rows, well):
@@ -305,6 +319,20 @@ def debug_container(suite):
     status, reply = c.request("PATCH", f"/api/v1/namespaces/{ns}/pods/p/ephemeralcontainers?dryRun=All",
                               {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:test", **mount("/data")}]}}, STRATEGIC)
     check_equal(status, 200, f"an honest one: {json.dumps(reply)[:400]}")
+
+
+@case("hostile_03_env_from: with policies.denyEnvFrom pods that ask for cards take no variables that admission does not see", needs=("real",))
+def env_from(suite):
+    c = suite.cluster
+    path = os.path.join(suite.directory, f"env-from-{suite.number}.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(subprocess.run([find_helm(), "template", "cosched", CHART, "-n", HOME, "--kube-version", "1.36", "--show-only", "templates/gpu-pods.yaml",
+                                "--set", "policies.denyEnvFrom=true"], capture_output=True, text=True, timeout=60, check=True).stdout)
+    c.kubectl("apply", "-f", path)
+    suite.stack.callback(c.kubectl, "delete", "-f", path, "--ignore-not-found")
+    source = {"envFrom": [{"configMapRef": {"name": "c"}}]}
+    rows = {"a share": gpu_pod(container=source), "a sidecar": gpu_pod(init=[side(source)]), "whole cards": gpu_pod(limits={WHOLE: "1"}, container=source, schedulerName="mine")}
+    check_admission(*tenant(suite), *tenant(suite), rows, {**harmless(), "no GPU, from a ConfigMap": gpu_pod(limits={"cpu": "1"}, container=source)})
 
 
 def compute_alone():
@@ -427,6 +455,21 @@ def cpuset_shared(suite):
     check_equal(cpuset_of(good, good_ns, "bystander"), own, "the bystander's CPUs")
 
 
+@case("hostile_10_forged_mirror: nobody but a kubelet makes a static pod's mirror, which names the cgroup that the pinner writes to with --shared-pool", needs=("real",))
+def forged_mirror(suite):
+    c, ns = tenant(suite)
+    forged = note(plain("m", nodeName="some-node", schedulerName="nobody"), **{"kubernetes.io/config.mirror": "a-static-pods-uid", "kubernetes.io/config.source": "file"})
+    check_equal(post(c, ns, forged, dry=True)[0], 201, "without the policy the API server takes it")
+    policies(suite)
+
+    def denied():
+        status, reply = post(c, ns, forged, dry=True)
+        return status == 403 and "is written by a kubelet" in json.dumps(reply)
+
+    wait_until(denied, "it is denied", 4, 0.5)
+    check_equal(post(c, ns, note(plain("p", schedulerName="nobody"), **{"kubernetes.io/config.source": "api"}), dry=True)[0], 201, "a pod without it")
+
+
 # ---- 11: stolen tokens ----
 
 @case("hostile_11_plugin_events: a stolen plugin token writes Events as its own node alone, about its own Node and about pods", needs=("real",))
@@ -474,6 +517,38 @@ def plugin_events(suite):
         check_equal(reply[0], 201, f"an Event about {what}: {json.dumps(reply[1])[:500]}")
 
 
+@case("hostile_11_plugin_node_status: a stolen plugin token changes our resources in its node's status, and no other field of it", needs=("real",))
+def plugin_node_status(suite):
+    c = suite.cluster
+    policies(suite)
+    node = suite.node("h11-status")
+    thief = using(c, token_of(c, HOME, "cosched-device-plugin", node=node))
+    patch = lambda who, status: who.request("PATCH", f"/api/v1/nodes/{node}/status?dryRun=All", {"status": status}, MERGE)
+    before = c.get(f"/api/v1/nodes/{node}")["status"]
+    rows = {"runtime handlers": {"runtimeHandlers": [{"name": "mine"}]}, "features": {"features": {"supplementalGroupsPolicy": True}}, "config": {"config": {"error": "x"}},
+            "a phase": {"phase": "Terminated"}, "addresses": {"addresses": [{"type": "InternalIP", "address": "192.0.2.66"}]}, "images": {"images": [{"names": ["mine"], "sizeBytes": 1}]},
+            "conditions": {"conditions": [{"type": "Ready", "status": "False"}]}, "its kubelet's port": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 6666}}},
+            "volumes": {"volumesInUse": ["x"]}, "declared features": {"declaredFeatures": ["x"]}, "all CPUs": {"capacity": {"cpu": "666"}}, "none of its memory": {"allocatable": {"memory": None}}}
+    known = {}
+    for what, status in rows.items():
+        code, reply = patch(c, status)
+        if code == 200 and reply["status"] != before:  # a server drops fields that it does not know
+            known[what] = status
+    check(len(known) > 8, f"the API server knows {sorted(known)}")
+    left = set(known)
+
+    def ask_all():
+        left.difference_update([what for what in left if patch(thief, known[what])[0] == 403])
+        return not left
+
+    try:
+        wait_until(ask_all, "all are denied", 4, 0.5)
+    except Failed as e:
+        raise Failed(f"a stolen token may change: {', '.join(sorted(left))}") from e
+    status, reply = patch(thief, {"capacity": {"aliyun.com/gpu-count": "2"}, "allocatable": {"aliyun.com/gpu-count": "2", "nvidia.com/gpu": "1"}})
+    check_equal(status, 200, f"what is ours: {json.dumps(reply)[:400]}")
+
+
 @case("hostile_11_webhook_secret: the webhook's account makes its own certificate's Secret, and no Secret that is another account's token", needs=("real",))
 def webhook_secret(suite):
     c = suite.cluster
@@ -502,6 +577,68 @@ def webhook_secret(suite):
         wait_until(ask_all, "all are denied", 4, 0.5)
     except Failed as e:
         raise Failed(f"the webhook's account may make: {', '.join(sorted(left))}") from e
+
+
+@case("hostile_11_webhook_config: a stolen webhook token changes caBundle of its two configurations and nothing else: it takes no other objects in, sends them nowhere else, opens no door",
+      needs=("real",))
+def webhook_config(suite):
+    c = suite.cluster
+    p, own = start_webhook(suite)
+    policies(suite)
+    thief = using(c, token_of(c, HOME, "cosched-webhook"))
+    kinds = {"MutatingWebhookConfiguration": "mutatingwebhookconfigurations", "ValidatingWebhookConfiguration": "validatingwebhookconfigurations"}
+    paths = {kind: f"/apis/admissionregistration.k8s.io/v1/{plural}/cosched-webhook" for kind, plural in kinds.items()}
+    selects = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["nobody"]}]}
+    hooks = [{"name": f"{name}.cosched.io", "admissionReviewVersions": ["v1"], "sideEffects": "None", "timeoutSeconds": 5, "failurePolicy": "Ignore", "namespaceSelector": selects,
+              "clientConfig": {"service": {"name": "cosched-webhook", "namespace": HOME, "path": "/mutate"}},
+              "matchConditions": [{"name": "never", "expression": "false"}],
+              "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": "Namespaced"}]} for name in ("one", "two")]
+    for kind, path in paths.items():
+        c.do("POST", path.rpartition("/")[0], {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "cosched-webhook"}, "webhooks": hooks})
+        suite.stack.callback(c.do, "DELETE", path, None, "application/json", (200, 404))
+    everything = [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"], "scope": "*"}]
+    with open(c.env["K8S_CA"], "rb") as f:
+        ca = base64.b64encode(f.read()).decode()
+    first, member = "/webhooks/0", lambda name, value: [{"op": "add", "path": f"/webhooks/0/{name}", "value": value}]
+    rows = {"all Secrets and Bindings": member("rules", everything), "another URL": member("clientConfig", {"url": "https://192.0.2.66/mutate", "caBundle": ca}),
+            "another Service": member("clientConfig/service/name", "mine"), "another namespace's Service": member("clientConfig/service/namespace", "default"),
+            "another path": member("clientConfig/service/path", "/x"), "all namespaces": member("namespaceSelector", {}), "all objects": member("objectSelector", {"matchLabels": {"a": "b"}}),
+            "no conditions": member("matchConditions", []), "another condition": member("matchConditions/0/expression", "true"), "a failure policy": member("failurePolicy", "Fail"),
+            "exact matches": member("matchPolicy", "Exact"), "a time": member("timeoutSeconds", 30), "side effects": member("sideEffects", "NoneOnDryRun"),
+            "another name": member("name", "three.cosched.io"), "one webhook fewer": [{"op": "remove", "path": first}],
+            "one webhook more": [{"op": "add", "path": first, "value": {**hooks[0], "name": "more.cosched.io", "rules": everything, "matchConditions": []}}],
+            "another order": [{"op": "move", "from": "/webhooks/1", "path": first}], "no webhook": [{"op": "remove", "path": "/webhooks"}],
+            "a label": [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}], "an annotation": [{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}],
+            "a finalizer": [{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/mine"]}],
+            "an owner": [{"op": "add", "path": "/metadata/ownerReferences", "value": [{"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}]}],
+            "a CA, and all objects": member("clientConfig/caBundle", ca) + member("rules", everything)}
+    change = lambda kind, patch, kind_of_patch="application/json-patch+json": thief.request("PATCH", f"{paths[kind]}?dryRun=All", patch, kind_of_patch)
+    tries = {f"{kind}: {what}": (kind, patch) for kind in kinds for what, patch in rows.items()}
+    tries["MutatingWebhookConfiguration: called again"] = ("MutatingWebhookConfiguration", member("reinvocationPolicy", "IfNeeded"))
+    taken, odd = set(tries), {}
+
+    def ask_all():
+        for what in sorted(taken):
+            status, reply = change(*tries[what])
+            if status == 403 and "the webhook changes clientConfig.caBundle only" in json.dumps(reply):
+                taken.discard(what)
+            elif status != 200:
+                odd[what] = f"{status} {json.dumps(reply)[:300]}"
+        return not taken
+
+    try:
+        wait_until(ask_all, "all are denied", 4, 0.5)
+    except Failed as e:
+        raise Failed(f"the webhook's account may change: {', '.join(sorted(taken))}; {odd}") from e
+    for kind in kinds:
+        status, reply = change(kind, member("clientConfig/caBundle", ca) + [{"op": "add", "path": "/webhooks/1/clientConfig/caBundle", "value": ca}])
+        check_equal(status, 200, f"its CA in {kind}: {json.dumps(reply)[:500]}")
+        check_equal({w["clientConfig"].get("caBundle") for w in reply["webhooks"]}, {ca}, f"{kind} has it in each webhook")
+        check_equal(c.request("PATCH", f"{paths[kind]}?dryRun=All", member("failurePolicy", "Fail"), "application/json-patch+json")[0], 200, f"an administrator changes {kind}")
+    path = f"{paths['MutatingWebhookConfiguration'].rpartition('/')[0]}/hook-{own}"
+    c.do("PATCH", path, [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}], "application/json-patch+json")
+    wait_until(lambda: c.get(path)["webhooks"][0]["clientConfig"].get("caBundle"), "our own webhook puts its CA back")
+    p.stop()
 
 
 # ---- 12: the contract ----

@@ -222,35 +222,42 @@ class Verdicts:
 
 
 class Hook:
-    """The webhook's reviews. A bystander's is asked for again and again."""
+    """The webhook's reviews, before and after others have changed the pod. A bystander's is asked for again and again."""
+    PATHS = ("/mutate", "/validate")
 
     def __init__(self, suite, findings):
         self.findings, self.worst, self.denied = findings, Worst(), 0
         self.program, _ = start_webhook(suite)
         self.conn = http.client.HTTPSConnection("127.0.0.1", self.program.https, context=insecure(), timeout=30)
         suite.stack.callback(self.conn.close)
-        self.same = self.ask(limited(MEM, 3))
+        self.same = {path: self.ask(limited(MEM, 3), path) for path in self.PATHS}
 
-    def ask(self, pod):
-        self.conn.request("POST", "/mutate?timeout=5s", review(pod), {"Content-Type": "application/json"})
+    def ask(self, pod, path):
+        self.conn.request("POST", f"{path}?timeout=5s", review(pod), {"Content-Type": "application/json"})
         reply = self.conn.getresponse()
         return reply.status, reply.read().decode()
 
     def take(self, number, pod):
+        for path in self.PATHS:
+            self.take_by(path, number, pod)
+
+    def take_by(self, path, number, pod):
         before = cpu_us(self.program.process.pid)
         try:
-            status, text = self.ask(pod)
+            status, text = self.ask(pod, path)
             self.worst.add(number, cpu_us(self.program.process.pid) - before)
             answer = json.loads(text).get("response", {})
             if status != 200 or "allowed" not in answer:
-                self.findings.add(f"the webhook answers {status}", number, pod, text[:500])
+                self.findings.add(f"{path} is answered {status}", number, pod, text[:500])
+            if path == "/validate" and "patch" in answer:
+                self.findings.add("/validate patches", number, pod, text[:500])
             self.denied += answer.get("allowed") is False
-            if number % 10 == 0 and self.ask(limited(MEM, 3)) != self.same:
-                self.findings.add("a bystander's review changes", number, pod, "")
+            if number % 10 == 0 and self.ask(limited(MEM, 3), path) != self.same[path]:
+                self.findings.add(f"{path}: a bystander's review changes", number, pod, "")
         except (OSError, http.client.HTTPException, ValueError) as e:
             self.conn.close()
             self.program.alive()
-            self.findings.add(f"the webhook does not answer: {type(e).__name__}", number, pod, repr(e))
+            self.findings.add(f"{path} is not answered: {type(e).__name__}", number, pod, repr(e))
 
 
 class Lab(Library):
@@ -410,7 +417,8 @@ def fuzz(suite):
     code, said = verdicts.close()
     verdicts.process = None
     check(code == 0 and "Sanitizer" not in said, f"pod_verdict ended with {code}: {said[-3000:]}")
-    for name, worst in (("scheduler's decision", verdicts.worst), ("webhook", hook.worst)):
+    # Of the lab's programs it is the mean of a batch.
+    for name, worst in (("scheduler's decision", verdicts.worst), ("webhook", hook.worst), ("scheduler", lab.worst["scheduler"]), ("plugin", lab.worst["plugin"])):
         if worst.us > CPU_MAX_US:
             findings.add(f"{name}: too much CPU time", worst.number, {}, worst.text())
     hook.program.stop()

@@ -3,7 +3,9 @@
  * them could escape its share. The rule ignores the pod's scheduler and opt-out if it requests a
  * resource that only our plugin serves, except in our own namespaces, where the plugin runs. A
  * debug container gets nothing from the plugin, but the container runtime gives it the cards it
- * names. */
+ * names. Who asks for nvidia.com/gpu gets only NVIDIA_VISIBLE_DEVICES from the plugin, ours or
+ * NVIDIA's, and must not take others' cards by it; admission policy cosched-nvidia-pods
+ * (deploy/chart/templates/gpu-pods.yaml) says the same without the webhook. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "webhook/rules/rules_internal.h"
@@ -42,19 +44,37 @@ static const char *value_of(const struct pod_view *l, json *variable)
                                            : "''";
 }
 
+/* What is refused of a pod. */
+enum scope {
+    NOTHING,
+    CARDS,  /* NVIDIA_VISIBLE_DEVICES, unless it gives none */
+    PLUGIN, /* whatever our plugin sets for its share */
+};
+
+static enum scope scope_of(const struct pod_view *l)
+{
+    if (l->home)
+        return NOTHING;
+    if (rules_gpu_asks_ours(l) || (l->ours && l->asks[GPU_REQUEST_NVIDIA]))
+        return PLUGIN;
+    if (l->config->guard_variables)
+        return CARDS;
+    return l->asks[GPU_REQUEST_NVIDIA] && !l->config->spare_nvidia ? CARDS : NOTHING;
+}
+
 static void check_variable(struct pod_view *l, const struct pod_view_container *c, json *variable,
-                           bool served)
+                           enum scope scope)
 {
     const char *name = json_get_str(variable, "name");
     if (!name || !may_matter(name))
         return;
-    if (served && is_plugin_env(name))
+    if (scope == PLUGIN && is_plugin_env(name))
         pod_view_refuse(
             l,
             "spec.%s[%zu].env[%.80s]: %s would win over what the device plugin sets for the "
             "pod's share; remove it",
             c->list, c->index, name, value_of(l, variable));
-    else if (l->config->guard_variables && str_eq(name, NAME_ENV_VISIBLE) &&
+    else if (scope == CARDS && str_eq(name, NAME_ENV_VISIBLE) &&
              !is_harmless(json_get_str(variable, "value")))
         pod_view_refuse(
             l,
@@ -62,7 +82,7 @@ static void check_variable(struct pod_view *l, const struct pod_view_container *
             "]: %s takes cards that nobody gave to the pod; remove it, and ask for GPUs in "
             "resources.limits",
             c->list, c->index, value_of(l, variable));
-    else if (served && str_eq(name, "CUDA_VISIBLE_DEVICES"))
+    else if (scope == PLUGIN && str_eq(name, "CUDA_VISIBLE_DEVICES"))
         pod_view_warn(
             l,
             "spec.%s[%zu].env[CUDA_VISIBLE_DEVICES]: %s counts within the cards given to the "
@@ -95,23 +115,18 @@ static void check_sources(struct pod_view *l, const struct pod_view_container *c
         check_source(l, c, i, str_or_empty(json_get_str(it.value, "prefix")));
 }
 
-/* Whether our plugin gives it cards. */
-static bool is_served(const struct pod_view *l)
-{
-    return rules_gpu_asks_ours(l) || (l->ours && l->asks[GPU_REQUEST_NVIDIA]);
-}
-
 void rules_env_debug(struct pod_view *own, size_t index, json *container)
 {
-    bool served = is_served(own);
-    if (own->home || (!served && !own->config->guard_variables))
+    enum scope scope = scope_of(own);
+    if (scope == NOTHING)
         return;
-    if (served)
+    if (scope == PLUGIN)
         check_sources(own, &(struct pod_view_container){
                                .list = "ephemeralContainers", .index = index, .value = container});
     for (struct json_iter it = json_iter(json_get(container, "env")); json_next(&it);) {
         const char *name = json_get_str(it.value, "name");
-        bool guarded = served ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
+        bool guarded =
+            scope == PLUGIN ? name && is_plugin_env(name) : str_eq(name, NAME_ENV_VISIBLE);
         if (guarded && !is_harmless(json_get_str(it.value, "value")))
             pod_view_refuse(own,
                             "spec.ephemeralContainers[%zu].env[%.80s]: %s reaches for cards that "
@@ -122,14 +137,14 @@ void rules_env_debug(struct pod_view *own, size_t index, json *container)
 
 void rules_env_check(struct pod_view *l)
 {
-    bool served = is_served(l);
-    if (l->home || (!served && !l->config->guard_variables))
+    enum scope scope = scope_of(l);
+    if (scope == NOTHING)
         return;
     for (struct pod_view_container c = {0}; pod_view_next_container(l, &c);) {
         json *env = json_get(c.value, "env");
         for (struct json_iter it = json_iter(env); json_next(&it);)
-            check_variable(l, &c, it.value, served);
-        if (served)
+            check_variable(l, &c, it.value, scope);
+        if (scope == PLUGIN)
             check_sources(l, &c);
     }
 }

@@ -46,10 +46,27 @@ bool rules_mount_hides(const char *path)
     return false;
 }
 
-static void check_path(struct pod_view *l, const char *list, size_t container, const char *field,
-                       const char *path)
+static bool has_control(const char *path)
 {
-    if (path && rules_mount_hides(path))
+    for (; *path != '\0'; path++)
+        if ((unsigned char)*path < ' ' || *path == '\x7f')
+            return true;
+    return false;
+}
+
+/* A path with a NUL ends there for whoever mounts it, and cannot be read here. */
+static void check_path(struct pod_view *l, const char *list, size_t container, const char *field,
+                       json *value)
+{
+    const char *path = json_str(value);
+    if (!value || json_is_null(value))
+        return;
+    if (!path || has_control(path))
+        pod_view_refuse(l,
+                        "spec.%s[%zu].%s: is no path that can be read, or has a control character; "
+                        "write a path of printable characters",
+                        list, container, field);
+    else if (rules_mount_hides(path))
         pod_view_refuse(l,
                         "spec.%s[%zu].%s: %s hides, or may hide, what the device plugin mounts "
                         "at " NAME_PATH_PRELOAD " and " NAME_PATH_LIBRARY
@@ -63,7 +80,7 @@ static void check_list(struct pod_view *l, const char *list, size_t container, j
     size_t i = 0;
     for (struct json_iter it = json_iter(items); json_next(&it); i++)
         check_path(l, list, container, arena_printf(l->arena, "%s[%zu].%s", field, i, member),
-                   json_get_str(it.value, member));
+                   json_get(it.value, member));
 }
 
 static void check_container(struct pod_view *l, const char *list, size_t index, json *container)
@@ -71,7 +88,7 @@ static void check_container(struct pod_view *l, const char *list, size_t index, 
     check_list(l, list, index, json_get(container, "volumeMounts"), "volumeMounts", "mountPath");
     check_list(l, list, index, json_get(container, "volumeDevices"), "volumeDevices", "devicePath");
     check_path(l, list, index, "terminationMessagePath",
-               json_get_str(container, "terminationMessagePath"));
+               json_get(container, "terminationMessagePath"));
 }
 
 void rules_mount_check(struct pod_view *l)

@@ -183,9 +183,12 @@ void rules_policy_check(struct pod_view *own, const struct rules_subject *s)
     json *spec = json_get(s->object, "spec");
     if (s->old && json_equal(spec, json_get(s->old, "spec")))
         return;
-    check_labels(own, json_get(spec, "selector"), "spec.selector");
+    json *selector = json_get(spec, "selector");
+    check_labels(own, selector, "spec.selector");
+    if (json_len(selector) > POLICY_LABELS_MAX)
+        return; /* reported; each label of each unit would be looked up in it */
     rules_field_word(own, json_get(spec, "strategy"), "spec.strategy", strategies, "prefer");
-    check_units(own, json_get(spec, "units"), json_get(spec, "selector"));
+    check_units(own, json_get(spec, "units"), selector);
     rules_field_word(own, json_get(spec, "preemptPolicy"), "spec.preemptPolicy", preempt,
                      "AfterAllUnits or BeforeNextUnit");
     rules_field_bool(own, json_get(spec, "ignorePreviousPod"), "spec.ignorePreviousPod");

@@ -7,8 +7,6 @@
 
 static bool selects(const struct rules_policy *p, const struct pod_view *l)
 {
-    if (!str_eq(p->ns, l->context->ns))
-        return false;
     for (size_t i = 0; i < p->selector.len; i++)
         if (!str_eq(pod_view_label(l, p->selector.items[i].key), p->selector.items[i].value))
             return false;
@@ -18,12 +16,8 @@ static bool selects(const struct rules_policy *p, const struct pod_view *l)
 const struct rules_policy *rules_virtual_policy(const struct pod_view *l)
 {
     const struct rules_policy *first = NULL;
-    const char *key = NULL;
-    void *value = NULL;
-    if (!l->context->policies)
-        return NULL;
-    for (size_t i = 0; map_next(l->context->policies, &i, &key, &value);) {
-        const struct rules_policy *p = value;
+    for (size_t i = 0; i < l->context->policies_len; i++) {
+        const struct rules_policy *p = l->context->policies[i];
         if (selects(p, l) && (!first || strcmp(p->name, first->name) < 0))
             first = p;
     }

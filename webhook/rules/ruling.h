@@ -30,6 +30,7 @@ struct rules_config {
     const char *own_ns;
     bool inject_nvidia;   /* also inject plain nvidia.com/gpu pods, in every namespace */
     bool guard_variables; /* refuse NVIDIA_VISIBLE_DEVICES in every pod */
+    bool spare_nvidia;    /* but not in pods that ask for nvidia.com/gpu and are not ours */
     const struct rules_crd *crds;
     size_t crds_len;
 };
@@ -53,7 +54,8 @@ struct rules_context {
     enum rules_known groups_known;
     const struct map *groups; /* "namespace/name" -> struct rules_group; NULL: empty */
     enum rules_known policies_known;
-    const struct map *policies; /* "namespace/name" -> struct rules_policy; NULL: empty */
+    const struct rules_policy *const *policies; /* of the namespace ns */
+    size_t policies_len;
 };
 
 struct rules_subject {

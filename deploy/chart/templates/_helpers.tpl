@@ -197,10 +197,10 @@ k in ['cpuset', 'gpushare.alibabacloud.com/core-percentage', 'topology.kubernete
 n == 'NVIDIA_VISIBLE_DEVICES' || n.startsWith('CGPU_') || n.startsWith('ALIYUN_COM_GPU_') || n.startsWith('CUDA_MPS_') || n.startsWith('COSCHED_')
 {{- end }}
 
-{{/* cosched.hidesLibrary PATH: CEL, whether what is mounted at PATH hides the isolation library, or may do so: webhook/rules/rules_mount.c. Not plain (//, ., ..); a directory above
-one of its two paths; at or below one of them. A relative path begins at the root. */}}
+{{/* cosched.hidesLibrary PATH: CEL, whether what is mounted at PATH hides the isolation library, or may do so: webhook/rules/rules_mount.c. A control character, at which it may end
+for others; not plain (//, ., ..); a directory above one of its two paths; at or below one of them. A relative path begins at the root. */}}
 {{- define "cosched.hidesLibrary" -}}
-{{ . }}.matches('(^|/)[.]{1,2}(/|$)|//') || {{ . }}.matches('^/?(|etc|usr|usr/local)/?$') || {{ . }}.matches('^/?(etc/ld[.]so[.]preload|usr/local/cosched-gpu)(/.*)?$')
+{{ . }}.matches('[[:cntrl:]]|(^|/)[.]{1,2}(/|$)|//') || {{ . }}.matches('^/?(|etc|usr|usr/local)/?$') || {{ . }}.matches('^/?(etc/ld[.]so[.]preload|usr/local/cosched-gpu)(/.*)?$')
 {{- end }}
 
 {{/* cosched.hasOurKey METADATA: CEL, whether these labels or annotations have one. */}}

@@ -201,10 +201,73 @@ static void of_two_groups_with_one_name_the_other_stays(void **state)
     expect_done();
 }
 
+/* ---- many ResourcePolicies -------------------------------------------------------------------- */
+
+static bool put_policy(struct informer_cache *w, const char *ns, int i, size_t labels)
+{
+    AUTO_STRBUF text = {0};
+    struct json_doc *doc = NULL;
+    struct error err = ERROR_INIT;
+    strbuf_addf(&text,
+                "{\"apiVersion\":\"scheduling.alibabacloud.com/v1alpha1\",\"kind\":"
+                "\"ResourcePolicy\",\"metadata\":{\"name\":\"p%d\",\"namespace\":\"%s\"},"
+                "\"spec\":{\"selector\":{",
+                i, ns);
+    for (size_t n = 0; n < labels; n++)
+        strbuf_addf(&text, "%s\"%0300zu\":\"%060d\"", n == 0 ? "" : ",", n, i);
+    strbuf_adds(&text, "}}}");
+    if (json_parse(&doc, text.ptr, text.len, &err) < 0)
+        fail_msg("%s", err.text);
+    bool kept = informer_cache_put(w, json_root(doc));
+    json_free(doc);
+    return kept;
+}
+
+static size_t policies_of(struct informer_cache *w, const char *ns)
+{
+    struct rules_context context;
+    size_t bytes = 0;
+    informer_cache_enter(w, ns, &context);
+    for (size_t i = 0; i < context.policies_len; i++) {
+        const struct rules_policy *p = context.policies[i];
+        expect_str("of the namespace", ns, p->ns);
+        for (size_t n = 0; n < p->selector.len; n++)
+            bytes += strlen(p->selector.items[n].key) + strlen(p->selector.items[n].value);
+    }
+    expect_true("bounded", bytes <= INFORMER_CACHE_POLICY_BYTES);
+    size_t len = context.policies_len;
+    informer_cache_leave(w);
+    return len;
+}
+
+static void each_namespace_has_room_for_its_policies(void **state)
+{
+    (void)state;
+    struct informer_cache *w = informer_cache_new();
+    put_policy(w, "few", 0, 2);
+    for (int i = 0; i < 100; i++)
+        put_policy(w, "many", i, 64);
+    size_t many = policies_of(w, "many");
+    expect_true("many, but not all", many > 20 && many < 60);
+    expect_int("another's", 1, (int64_t)policies_of(w, "few"));
+    put_policy(w, "few", 0, 1);
+    put_policy(w, "few", 1, 0);
+    expect_int("one replaced, one new", 2, (int64_t)policies_of(w, "few"));
+    put_policy(w, "many", 0, 1);
+    expect_int("replaced by a smaller one", (int64_t)many, (int64_t)policies_of(w, "many"));
+    put_policy(w, "many", 100, 64);
+    expect_int("which makes room", (int64_t)many + 1, (int64_t)policies_of(w, "many"));
+    expect_true("a selector that no scheduler takes", !put_policy(w, "few", 2, 65));
+    expect_int("none", 0, (int64_t)policies_of(w, "none"));
+    informer_cache_stop(w);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_follow_the_api_server),
-        cmocka_unit_test(of_two_groups_with_one_name_the_other_stays)};
+        cmocka_unit_test(of_two_groups_with_one_name_the_other_stays),
+        cmocka_unit_test(each_namespace_has_room_for_its_policies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
 #include "test/unit/lib/base/expect.h"
 #include "webhook/rules/rules_internal.h"
 
-#define HELPERS "deploy/chart/templates/_helpers.tpl"
+#define TEMPLATES "deploy/chart/templates/"
+#define HELPERS TEMPLATES "_helpers.tpl"
 
 static struct strbuf text;
 
@@ -111,6 +112,7 @@ static void paths(void **state)
     expect_true("at or below",
                 strstr(strbuf_str(&definition),
                        "'^/?(etc/ld[.]so[.]preload|usr/local/cosched-gpu)(/.*)?$'") != NULL);
+    expect_true("unreadable", strstr(strbuf_str(&definition), "'[[:cntrl:]]|") != NULL);
     expect_true("above", strstr(strbuf_str(&definition), "'^/?(|etc|usr|usr/local)/?$'") != NULL);
     static const char *const hidden[] = {
         "/", "/etc", "/usr", "/usr/local", NAME_PATH_LIBRARY, NAME_PATH_PRELOAD};
@@ -123,12 +125,43 @@ static void paths(void **state)
     expect_done();
 }
 
+/* The webhook's account changes one field of its configurations: the policy is about each kind that
+ * its role lets it patch, and excepts that field alone. */
+static void configurations(void **state)
+{
+    (void)state;
+    AUTO_STRBUF role = {0}, policies = {0};
+    struct error err = ERROR_INIT;
+    if (file_read(TEMPLATES "webhook.yaml", 1 << 20, &role, &err) < 0 ||
+        file_read(TEMPLATES "plugin-policies.yaml", 1 << 20, &policies, &err) < 0)
+        fail_msg("%s", err.text);
+    static const char kinds[] =
+        "resources: [\"mutatingwebhookconfigurations\", \"validatingwebhookconfigurations\"]";
+    const char *policy = strstr(strbuf_str(&policies), "  name: cosched-webhook-configurations\n");
+    expect_true("in the role", strstr(strbuf_str(&role), kinds) != NULL);
+    expect_true("there is a policy", policy != NULL);
+    static const char *const said[] = {
+        kinds,
+        "operations: [\"UPDATE\"]",
+        ":cosched-webhook'",
+        "variables.now.map(w, w.name) == variables.before.map(w, w.name)",
+        "w.all(k, k == 'clientConfig' || (k in b && b[k] == w[k])) && b.all(k, k in w)",
+        "w.clientConfig.all(k, k == 'caBundle' || ",
+        "[['managedFields', 'generation', 'resourceVersion']].all(kept,",
+        "validationActions: [\"Deny\"]",
+    };
+    for (size_t i = 0; policy != NULL && i < sizeof said / sizeof said[0]; i++)
+        expect_true(said[i], strstr(policy, said[i]) != NULL);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(result_keys, begin, end),
         cmocka_unit_test_setup_teardown(variables, begin, end),
         cmocka_unit_test_setup_teardown(paths, begin, end),
+        cmocka_unit_test(configurations),
     };
     return cmocka_run_group_tests_name("policies", tests, NULL, NULL);
 }

@@ -284,10 +284,12 @@ static int status_of_body(size_t n)
 static void large_bodies_share_a_bound(void **state)
 {
     (void)state;
-    enum { MOST = 100 * 1000, ALL = 150 * 1000 };
+    /* one address has three quarters */
+    enum { MOST = 100 * 1000, ALL = 200 * 1000, SHARE = 150 * 1000 };
     struct httpd_config config = config_of(2);
     config.max_body_bytes = MOST;
     config.max_large_bytes = ALL;
+    config.large_ms = 3600 * 1000;
     httpd_stop(server);
     start(config);
     expect_int("one alone", 200, status_of_body(MOST));
@@ -299,7 +301,7 @@ static void large_bodies_share_a_bound(void **state)
         second = status_of_body(MOST);
     }
     expect_int("beside one that waits", 503, second);
-    expect_int("what fits beside it", 200, status_of_body(ALL - MOST));
+    expect_int("what fits beside it", 200, status_of_body(SHARE - MOST));
     expect_int("a small one always", 200, status_of_body(HTTPD_SMALL_BODY));
     AUTO_STRBUF reply = {0};
     expect_true("its last byte", wire_send(fd, "x", 1) && wire_read(fd, NULL, &reply));
@@ -319,6 +321,33 @@ static void large_bodies_share_a_bound(void **state)
         clock_sleep_ms(20);
     }
     expect_int("and when the peer has gone", 200, second);
+    expect_done();
+}
+
+/* Peers that have withheld the last byte for a while lose their room, and no client his answer. */
+static void withheld_bodies_give_way(void **state)
+{
+    (void)state;
+    enum { MOST = 100 * 1000, HOLDERS = 6 };
+    struct httpd_config config = config_of(2);
+    config.max_body_bytes = MOST;
+    config.max_large_bytes = 4 * MOST;
+    config.large_ms = 1;
+    httpd_stop(server);
+    start(config);
+    int fds[HOLDERS];
+    for (int i = 0; i < HOLDERS; i++) {
+        fds[i] = send_most(MOST, MOST - 1);
+        clock_sleep_ms(5); /* older than large_ms */
+    }
+    for (int i = 0; i < HOLDERS; i++) {
+        AUTO_STRBUF reply = {0};
+        if (i == 0)
+            expect_true("the oldest are ended", wire_read(fds[i], NULL, &reply));
+        expect_int("a large body", 200, status_of_body(MOST));
+    }
+    for (int i = 0; i < HOLDERS; i++)
+        close(fds[i]);
     expect_done();
 }
 
@@ -583,6 +612,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_no_http_gets_a_400, begin, end),
         cmocka_unit_test_setup_teardown(bodies_have_a_bound, begin, end),
         cmocka_unit_test_setup_teardown(large_bodies_share_a_bound, begin, end),
+        cmocka_unit_test_setup_teardown(withheld_bodies_give_way, begin, end),
         cmocka_unit_test_setup_teardown(connections_are_kept_for_the_next_request, begin, end),
         cmocka_unit_test_setup_teardown(a_large_reply_comes_whole, begin, end),
         cmocka_unit_test_setup_teardown(addresses_of_both_kinds, begin, end),

@@ -328,6 +328,34 @@ static void variables_are_guarded_in_every_pod_by_option(void **state)
     expect_done();
 }
 
+static void whole_cards_are_spared_by_option(void **state)
+{
+    (void)state;
+    static const char spec[] =
+        "\"containers\":[{\"env\":[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"value\":\"all\"}],"
+        "\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"1\"}}}]";
+    static const struct {
+        const char *row, *ns;
+        bool spare, guard, refused;
+    } rows[] = {
+        {"as shipped", "default", false, false, true},
+        {"NVIDIA's own plugin", "default", true, false, false},
+        {"every pod", "default", true, true, true},
+        {"kube-system", "kube-system", false, false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rules_config config = usual;
+        struct answer a;
+        config.inject_nvidia = false;
+        config.spare_nvidia = rows[i].spare;
+        config.guard_variables = rows[i].guard;
+        ask(&a, &config, rows[i].ns, NULL, "", spec);
+        expect_int(rows[i].row, rows[i].refused, (int64_t)a.verdict.refusals.len);
+        done(&a);
+    }
+    expect_done();
+}
+
 static void a_users_value_cannot_forge_a_line(void **state)
 {
     (void)state;
@@ -480,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_gpu_class_without_a_series_is_warned_of),
         cmocka_unit_test(warnings_are_bounded_and_removals_are_not),
         cmocka_unit_test(variables_are_guarded_in_every_pod_by_option),
+        cmocka_unit_test(whole_cards_are_spared_by_option),
         cmocka_unit_test(a_users_value_cannot_forge_a_line),
         cmocka_unit_test(what_is_no_pod_is_an_error),
         cmocka_unit_test(a_hostile_object_costs_no_more_than_its_size),
