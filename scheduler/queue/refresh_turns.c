@@ -2,11 +2,11 @@
 #include "scheduler/queue/refresh_turns.h"
 
 static const int64_t pause_ms[REFRESH_BANDS] = {
-    [REFRESH_YOUNG] = 10000, [REFRESH_AMOUNTS] = 30000, [REFRESH_REST] = 60000};
+    [REFRESH_YOUNG] = REFRESH_PAUSE_MS, [REFRESH_AMOUNTS] = 30000, [REFRESH_REST] = 60000};
 
-static const enum refresh_band wheel[] = {REFRESH_YOUNG, REFRESH_UNFINISHED, REFRESH_YOUNG,
-                                          REFRESH_AMOUNTS, REFRESH_YOUNG, REFRESH_UNFINISHED,
-                                          REFRESH_YOUNG, REFRESH_REST};
+static const enum refresh_band wheel[] = {REFRESH_YOUNG,   REFRESH_UNFINISHED, REFRESH_YOUNG,
+                                          REFRESH_AMOUNTS, REFRESH_YOUNG,      REFRESH_UNFINISHED,
+                                          REFRESH_YOUNG,   REFRESH_REST};
 enum { WHEEL = sizeof wheel / sizeof wheel[0] };
 
 static void leave(struct refresh_entry *e)

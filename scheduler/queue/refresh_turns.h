@@ -32,7 +32,7 @@ enum refresh_band {
     REFRESH_BANDS
 };
 
-enum { REFRESH_YOUNG_MS = 600000 };
+enum { REFRESH_YOUNG_MS = 600000, REFRESH_PAUSE_MS = 10000 /* the shortest but for UNFINISHED */ };
 
 struct refresh_entry {
     struct refresh_entry *older, *newer; /* a ring with refresh_turns.bands; NULL: not in a band */

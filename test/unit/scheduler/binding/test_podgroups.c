@@ -225,7 +225,8 @@ static void a_stale_gang_whose_other_pods_do_not_exist_says_so(void **state)
         const char *says;
     } rows[] = {
         {"scaled in", NULL, "for 60 s: 1 does not exist; those on nodes stay"},
-        {"gated", POD(.name = "b", .labels = BARE, .gated = true), "for 60 s: 1 has scheduling gates;"},
+        {"gated", POD(.name = "b", .labels = BARE, .gated = true),
+         "for 60 s: 1 has scheduling gates;"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (i > 0) {

@@ -299,13 +299,15 @@ static void what_an_attempt_would_say_is_asked_without_one(void **state)
     expect_str("as the queue knows", queue_why(&queue, map_get(&c.gangs, "pod d/p"))->sentence,
                asked("pod d/p"));
     (void)cluster_remove_pod(&c, "d/w", NULL, hooks);
-    expect_str("new amounts", "0/1 nodes fit: 1 has too little cpu (asked: 6, largest free: 5 on n)",
+    expect_str("new amounts",
+               "0/1 nodes fit: 1 has too little cpu (asked: 6, largest free: 5 on n)",
                asked("pod d/p"));
     expect_str("of a gang",
                "gang d/g: room for 1 of 2 pods; pod b: 0/1 nodes fit: 1 has too little cpu (asked: "
                "5, largest free: 0 on n)",
                asked("gang d/g"));
-    expect_str("pods that do not exist yet", queue_why(&queue, map_get(&c.gangs, "gang d/lacking"))->sentence,
+    expect_str("pods that do not exist yet",
+               queue_why(&queue, map_get(&c.gangs, "gang d/lacking"))->sentence,
                asked("gang d/lacking"));
     (void)cluster_remove_pod(&c, "d/v", NULL, hooks);
     expect_str("it could go", "fits", asked("pod d/p"));
