@@ -406,6 +406,26 @@ bool gpu_accounts_choose(const struct gpu_accounts *l, const struct gpu_request 
     return gpu_accounts_choose_with(l, r, &no_job, a, out, why);
 }
 
+bool gpu_accounts_could(const struct gpu_accounts *l, const struct gpu_request *r, struct arena *a,
+                        struct gpu_accounts_why *why)
+{
+    struct gpu_accounts_card unused[GPU_CARDS_MAX] = {0};
+    struct gpu_card healthy[GPU_CARDS_MAX];
+    struct gpu_accounts empty = *l;
+    if (!l->known)
+        return true;
+    for (size_t i = 0; i < l->inventory.cards_len; i++) {
+        healthy[i] = l->inventory.cards[i];
+        healthy[i].health = GPU_HEALTH_OK;
+    }
+    empty.inventory.cards = healthy;
+    empty.cards = unused;
+    empty.unplaced_gib = empty.unplaced_percent = empty.unplaced_cards = 0;
+    if (gpu_accounts_choose(&empty, r, a, NULL, why))
+        return true;
+    return why->no != GPU_ACCOUNTS_NO_CARD && why->no != GPU_ACCOUNTS_TOO_FEW_CARDS;
+}
+
 bool gpu_accounts_cost(const struct gpu_accounts *l, const struct gpu_request *r, int64_t *cost)
 {
     *cost = 0;
