@@ -308,7 +308,7 @@ static void print_rows(struct strbuf *b, const struct reasons *t)
     if (t->others > 0)
         strbuf_addf(b, ", %lld for other reasons", (long long)t->others);
     if (t->of == NULL && is_hopeless(t))
-        strbuf_adds(b, "; no node could ever hold it");
+        strbuf_adds(b, "; no node could ever take it");
 }
 
 char *reasons_sentence(const struct reasons *t, struct arena *a)

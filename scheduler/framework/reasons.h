@@ -12,7 +12,7 @@
  * that waits for pods to end reads otherwise than one that waits in vain:
  *
  *     0/4 nodes fit: 3 have no card with 40 GiB even when empty (largest: 24 GiB on n2/GPU1), 1 has
- *     the taint a=b:NoSchedule that the pod does not tolerate; no node could ever hold it
+ *     the taint a=b:NoSchedule that the pod does not tolerate; no node could ever take it
  *
  * The sentence does not depend on the order of the nodes (I4). Others extend it: cycle.c with what
  * the gang lacks; gang_preempt, cpu_lending and attempt with what it waits for. Members that do not

@@ -23,7 +23,7 @@ static void a_request_that_no_node_could_ever_hold_reads_otherwise_than_a_full_c
     expect_str("none", "p@-", try_gang("pod d/p"));
     expect_str("although n1 offers 48 GiB in all, of which 28 are free",
                "0/1 nodes fit: 1 has no card with 40 GiB even when empty (largest: 24 GiB on "
-               "n1/GPU0); no node could ever hold it",
+               "n1/GPU0); no node could ever take it",
                result.sentence);
     uint64_t class = result.class;
     expect_true("a node that comes may", result.wakes & EVENT_NODE_ADDED);
@@ -94,7 +94,7 @@ static void a_lone_pod(void **state)
     expect_str(
         "says so",
         "0/1 nodes fit: 1 has too little cpu even when empty (asked: 4, largest: 3999m on n2); no "
-        "node could ever hold it",
+        "node could ever take it",
         result.sentence);
     expect_true("room may help",
                 (result.wakes & EVENT_NODE_CAPACITY) && (result.wakes & EVENT_POD_GONE));

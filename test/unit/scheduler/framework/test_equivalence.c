@@ -147,7 +147,7 @@ static void a_refusal_asks_again_only_what_changed(void **state)
     expect_str(
         "a reason that nobody has any more",
         "0/3 nodes fit: 3 have too little cpu even when empty (asked: 2, largest: 1 on n); no node "
-        "could ever hold it",
+        "could ever take it",
         reasons_sentence(&choice.why, &arena));
     expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_CAPACITY | EVENT_POD_GONE,
                choice.wakes);

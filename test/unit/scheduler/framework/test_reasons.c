@@ -87,7 +87,7 @@ static void sentences(void **state)
          {{"n1", {.kind = REASON_CARDS, .want = 4, .free = 2}},
           {"n2", {.kind = REASON_CARDS, .want = 4, .free = 3}}},
          "0/2 nodes fit: 2 have fewer than 4 free cards (most free: 3 on n2)"},
-        {"no node could ever hold it: the largest of what they have",
+        {"no node could ever take it: the largest of what they have",
          {{"n1", {.kind = REASON_CARD_SIZE, .what = "no card with 40 GiB", .want = 40, .free = 16}},
           {"n2",
            {.kind = REASON_CARD_SIZE,
@@ -99,7 +99,7 @@ static void sentences(void **state)
           {"n4", {.kind = REASON_NOT_OFFERED, .what = "aliyun.com/gpu-mem"}}},
          "0/4 nodes fit: 2 have no card with 40 GiB even when empty (largest: 24 GiB on n2/GPU1), 1 "
          "does not offer aliyun.com/gpu-mem, 1 has the taint a=b:NoSchedule that the pod does not "
-         "tolerate; no node could ever hold it"},
+         "tolerate; no node could ever take it"},
         {"one could, and is full: how many could ever is how many are full",
          {{"n1", {.kind = REASON_CARD_SIZE, .what = "no card with 40 GiB", .want = 40, .free = 24}},
           {"n2", {.kind = REASON_CARD_SIZE, .what = "no card with 40 GiB", .want = 40, .free = 24}},
@@ -113,7 +113,7 @@ static void sentences(void **state)
         {"too large for the empty node",
          {{"n1", {.kind = REASON_RESOURCE_SIZE, .what = "cpu", .want = 9000, .free = 8000}}},
          "0/1 nodes fit: 1 has too little cpu even when empty (asked: 9, largest: 8 on n1); no node "
-         "could ever hold it"},
+         "could ever take it"},
         {"nobody is too small: nothing about ever",
          {{"n1", {.kind = REASON_TAINT, .what = "a=b:NoSchedule"}}},
          "0/1 nodes fit: 1 has the taint a=b:NoSchedule that the pod does not tolerate"},

@@ -66,12 +66,12 @@ static void where_a_pod_goes(void **state)
          {REAL("n1", 1), VK("vk-1", 64)},
          {.name = "p", CPU(2000)},
          "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1), 1 is "
-         "virtual and the pod does not burst; no node could ever hold it"},
+         "virtual and the pod does not burst; no node could ever take it"},
         {"not set, and tolerates everything: waits as well",
          {REAL("n1", 1), VK("vk-1", 64)},
          {.name = "p", CPU(2000), .spec = EVERYTHING},
          "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1), 1 is "
-         "virtual and the pod does not burst; no node could ever hold it"},
+         "virtual and the pod does not burst; no node could ever take it"},
         {"its nodeSelector asks for virtual nodes",
          {VK("vk-1", 64)},
          {.name = "p", .spec = EVERYTHING ",\"nodeSelector\":{\"type\":\"virtual-kubelet\"}"},
@@ -131,12 +131,12 @@ static void where_a_pod_goes(void **state)
          {.name = "p", CPU(2000), ECI},
          "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on vk-1), 1 "
          "has the taint virtual-kubelet.io/provider=alibabacloud:NoSchedule that the pod does not "
-         "tolerate; no node could ever hold it"},
+         "tolerate; no node could ever take it"},
         {"eci: there is no virtual node",
          {REAL("n1", 1)},
          {.name = "p", CPU(2000), ECI},
          "0/1 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1); no "
-         "node could ever hold it; the cluster has no virtual node to burst to"},
+         "node could ever take it; the cluster has no virtual node to burst to"},
         {"eci_only: not on a real one, however empty",
          {REAL("n1", 64), VK("vk-1", 2)},
          {.name = "p", CPU(2000), ONLY},
@@ -145,7 +145,7 @@ static void where_a_pod_goes(void **state)
          {REAL("n1", 64), VK("vk-1", 2)},
          {.name = "p", CPU(2001), ONLY},
          "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2001m, largest: 2 on vk-1), "
-         "1 is not virtual and the pod asks for virtual nodes only; no node could ever hold it"},
+         "1 is not virtual and the pod asks for virtual nodes only; no node could ever take it"},
         {"eci_only: there is no virtual node",
          {REAL("n1", 64), REAL("n2", 64)},
          {.name = "p", ONLY},
