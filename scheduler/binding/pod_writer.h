@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod_writer - tells the user why a pod waits: the condition PodScheduled=False and an Event on each
- * pod. Has its own threads, so binds never wait for it. Conditions and Events share one rate limit
- * (--event-qps, 50/s), reduced to POD_WRITER_BUSY_QPS while Bindings are pending, so that reports
- * do not slow down placement.
+ * pod_writer - tells the user why a pod waits: the condition PodScheduled=False and an Event on
+ * each pod. Has its own threads, so binds never wait for it. Conditions and Events share one rate
+ * limit (--event-qps, 50/s), reduced to POD_WRITER_BUSY_QPS while Bindings are pending, so that
+ * reports do not slow down placement.
  *
  * A pod is told after waiting for POD_WRITER_FIRST_MS, and again when the class of the reason
  * changes (another resource, another kind of refusal, another number of gang members), at most

@@ -173,7 +173,8 @@ static bool may_reclaim(const struct reasons *why)
     return false;
 }
 
-/* What cycle_ask says of a gang that does not fit: without victims, which would have to be tried. */
+/* What cycle_ask says of a gang that does not fit: without victims, for which it would have
+ * to try. */
 static void answer(struct placing *p, struct cycle_result *out)
 {
     if (may_reclaim(p->why))

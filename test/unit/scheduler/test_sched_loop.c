@@ -316,7 +316,7 @@ static void wait_long(const char *key)
     refresher_start(&k.sched.refresher, k.pod_writer); /* sets its timer */
 }
 
-/* 4 CPUs, 3 of them and then 1 taken, and a pod that asks for 5: nothing wakes it. */
+/* 4 CPUs, 3 of them and then 1 taken, and a pod that asks for 4: nothing wakes it. */
 static void a_pod_that_waits_reads_what_is_free_now(void **state)
 {
     (void)state;
@@ -345,6 +345,14 @@ static void a_pod_that_waits_reads_what_is_free_now(void **state)
     wait_long("d/p");
     sched_loop_kit_run(&k, 2 * (int64_t)REFRESHER_TICK_MS);
     expect_int("written once", 1, shell_count(k.twin, "PATCH", "largest free: 3 on n1"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "w", .node = "n1"));
+    settle();
+    int written = shell_count(k.twin, "PATCH", "/pods/p/status");
+    wait_long("d/p");
+    sched_loop_kit_run(&k, 2 * (int64_t)REFRESHER_TICK_MS);
+    expect_int("it fits: that is for an attempt to find", GANG_PARKED,
+               queue_state(&k.sched.queue, g));
+    expect_int("and nothing is told", written, shell_count(k.twin, "PATCH", "/pods/p/status"));
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "p"));
     settle();
     refresher_start(&k.sched.refresher, k.pod_writer);

@@ -97,23 +97,23 @@ static void sentences(void **state)
             .card = 1}},
           {"n3", {.kind = REASON_TAINT, .what = "a=b:NoSchedule"}},
           {"n4", {.kind = REASON_NOT_OFFERED, .what = "aliyun.com/gpu-mem"}}},
-         "0/4 nodes fit: 2 have no card with 40 GiB even when empty (largest: 24 GiB on n2/GPU1), 1 "
-         "does not offer aliyun.com/gpu-mem, 1 has the taint a=b:NoSchedule that the pod does not "
+         "0/4 nodes fit: 2 have no card with 40 GiB even when empty (largest: 24 GiB on n2/GPU1), "
+         "1 does not offer aliyun.com/gpu-mem, 1 has the taint a=b:NoSchedule that the pod does not "
          "tolerate; no node could ever take it"},
         {"one could, and is full: how many could ever is how many are full",
          {{"n1", {.kind = REASON_CARD_SIZE, .what = "no card with 40 GiB", .want = 40, .free = 24}},
           {"n2", {.kind = REASON_CARD_SIZE, .what = "no card with 40 GiB", .want = 40, .free = 24}},
           {"n3", {.kind = REASON_CARD, .what = "no card with 40 GiB", .want = 40, .free = 9}}},
-         "0/3 nodes fit: 2 have no card with 40 GiB even when empty (largest: 24 GiB on n1/GPU0), 1 "
-         "has no card with 40 GiB free (largest free: 9 GiB on n3/GPU0)"},
+         "0/3 nodes fit: 2 have no card with 40 GiB even when empty (largest: 24 GiB on n1/GPU0), "
+         "1 has no card with 40 GiB free (largest free: 9 GiB on n3/GPU0)"},
         {"a cordoned node may be large enough",
          {{"n1", {.kind = REASON_CARDS_SIZE, .want = 8, .free = 4}},
           {"n2", {.kind = REASON_UNSCHEDULABLE}}},
          "0/2 nodes fit: 1 is cordoned, 1 has fewer than 8 cards even when empty (most: 4 on n1)"},
         {"too large for the empty node",
          {{"n1", {.kind = REASON_RESOURCE_SIZE, .what = "cpu", .want = 9000, .free = 8000}}},
-         "0/1 nodes fit: 1 has too little cpu even when empty (asked: 9, largest: 8 on n1); no node "
-         "could ever take it"},
+         "0/1 nodes fit: 1 has too little cpu even when empty (asked: 9, largest: 8 on n1); no "
+         "node could ever take it"},
         {"nobody is too small: nothing about ever",
          {{"n1", {.kind = REASON_TAINT, .what = "a=b:NoSchedule"}}},
          "0/1 nodes fit: 1 has the taint a=b:NoSchedule that the pod does not tolerate"},
