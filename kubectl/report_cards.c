@@ -194,8 +194,11 @@ static bool judge(const struct view_node *n, const struct view_card *c, const st
     }
     bool fits = gib >= w->gib && percent >= w->percent;
     *why = arena_printf(
-        a, "%s: %lld of %lld GiB free%s%s%s", fits ? "fits" : "too full", (long long)gib,
-        (long long)c->total_gib,
+        a, "%s: %lld of %lld GiB free%s%s%s",
+        fits                    ? "fits"
+        : c->total_gib < w->gib ? "too small"
+                                : "too full",
+        (long long)gib, (long long)c->total_gib,
         w->percent > 0 ? arena_printf(a, ", %lld %% of the compute", (long long)percent) : "",
         c->used_gib > 0 ? "; held by " : "", c->used_gib > 0 ? by : "");
     return fits;

@@ -132,13 +132,21 @@ static void bind(void *arg, struct gang *g, const struct plan *plan, const struc
                               r->virtuals[i].sentence);
 }
 
-static void refused(void *arg, struct gang *g, const struct cycle_result *r)
+/* The queue knows a new reason for the gang. */
+static void tell_soon(void *arg, struct gang *g)
 {
     struct sched_loop *d = arg;
     int64_t *due_ms = ids_at(&d->tell_due, g->id);
     *due_ms = clock_mono_ms();
     if (!heap_has(&d->tell.node) || d->tell.due_ms > *due_ms)
         loop_timer_set(d->loop, &d->tell, 0, tell_waiting, d);
+}
+
+static void refused(void *arg, struct gang *g, const struct cycle_result *r)
+{
+    struct sched_loop *d = arg;
+    tell_soon(d, g);
+    refresher_note(&d->refresher, g, r);
     policy_writer_refused(d->policy_writer, g);
     log_debug("gang waits", kv("gang", g->key), kv("why", r->sentence));
 }
@@ -413,6 +421,7 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
                                          .nominate = tell_nominated,
                                          .recall = reclaim,
                                          .arg = d});
+    refresher_init(&d->refresher, loop, &d->attempt, &d->queue, tell_soon, d);
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge, &nodes_gauge,
                             &queue_gauge, &preemptions,   &disagreed,   &recalls};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -485,6 +494,7 @@ void sched_loop_start(struct sched_loop *d, struct binder *b, struct pod_writer 
                                                             .arg = d});
     d->policy_writer = policy_writer_new(&(struct policy_writer_config){
         .loop = d->loop, .cluster = &d->cluster, .pipeline = &d->pipeline, .pod_writer = s});
+    refresher_start(&d->refresher, s);
     d->running = true;
     finish_what_was_begun(d);
     sched_loop_poke(d);
@@ -495,6 +505,7 @@ void sched_loop_pause(struct sched_loop *d)
     d->running = false;
     loop_timer_cancel(d->loop, &d->tick);
     loop_timer_cancel(d->loop, &d->tell);
+    refresher_pause(&d->refresher);
     loop_timer_cancel(d->loop, &d->cpu_lending);
     loop_timer_cancel(d->loop, &d->policies);
     d->policies_due_ms = 0;
@@ -517,6 +528,7 @@ void sched_loop_deinit(struct sched_loop *d)
     pod_trace_deinit(&d->trace);
     failures_deinit(&d->failures);
     attempt_deinit(&d->attempt);
+    refresher_deinit(&d->refresher);
     ids_table_deinit(&d->tell_due);
     pipeline_deinit(&d->pipeline);
     cluster_deinit(&d->cluster);

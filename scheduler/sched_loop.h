@@ -18,6 +18,7 @@
 #include "scheduler/queue/queue.h"
 #include "scheduler/binding/bind_dryrun.h"
 #include "scheduler/binding/policy_writer.h"
+#include "scheduler/binding/refresher.h"
 #include "scheduler/reservation_timer.h"
 #include "scheduler/binding/pod_writer.h"
 #include "scheduler/binding/volumes.h"
@@ -44,6 +45,7 @@ struct sched_loop {
     int64_t policies_due_ms;       /* on clock_mono_ms; 0: never */
     struct loop_timer tell;        /* tells waiting pods why later */
     struct ids_table tell_due;     /* by gang: int64_t ms when due; -1: all told */
+    struct refresher refresher;    /* keeps true what they were told */
     struct mailbox *results;
     struct mailbox *evictions;   /* the evictor's results */
     struct mailbox *dryrun_done; /* the dry run's results */

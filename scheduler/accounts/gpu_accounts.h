@@ -87,6 +87,10 @@ struct gpu_accounts_why {
  * filter and reserve both call it (I3). out may be NULL. */
 bool gpu_accounts_choose(const struct gpu_accounts *l, const struct gpu_request *r, struct arena *a,
                          struct grant *out, struct gpu_accounts_why *why);
+/* Whether the node's cards could hold it with no other pod and all of them healthy; if not, why has
+ * the sizes. Also true if that is not known (no inventory) or not a matter of size (mode). */
+bool gpu_accounts_could(const struct gpu_accounts *l, const struct gpu_request *r, struct arena *a,
+                        struct gpu_accounts_why *why);
 /* The cost of the shares that gpu_accounts_choose would take (prices.h); of whole cards, by their
  * links (gpu_accounts_links.h). false: unknown, or the request does not fit. */
 bool gpu_accounts_cost(const struct gpu_accounts *l, const struct gpu_request *r, int64_t *cost);

@@ -406,6 +406,42 @@ bool gpu_accounts_choose(const struct gpu_accounts *l, const struct gpu_request 
     return gpu_accounts_choose_with(l, r, &no_job, a, out, why);
 }
 
+/* Whether so many cards are large enough for any one share; for most requests that is all. */
+static bool obviously_could(const struct gpu_accounts *l, const struct gpu_request *r)
+{
+    if (r->total[GPU_REQUEST_CARDS] > 0)
+        return r->total[GPU_REQUEST_CARDS] <= (int64_t)l->inventory.cards_len;
+    if (!r->one_card && r->shares_len != 1)
+        return false;
+    struct share want = largest_share(r);
+    int64_t cards = r->one_card ? 1 : r->spread_over;
+    for (size_t i = 0; i < l->inventory.cards_len && cards > 0; i++)
+        cards -= gpu_card_gib(&l->inventory.cards[i]) >= want.gib;
+    return cards <= 0 && want.percent <= GPU_ACCOUNTS_PERCENT;
+}
+
+bool gpu_accounts_could(const struct gpu_accounts *l, const struct gpu_request *r, struct arena *a,
+                        struct gpu_accounts_why *why)
+{
+    struct gpu_accounts_card unused[GPU_CARDS_MAX];
+    struct gpu_card healthy[GPU_CARDS_MAX];
+    struct gpu_accounts empty = *l;
+    if (!l->known || obviously_could(l, r))
+        return true;
+    for (size_t i = 0; i < l->inventory.cards_len; i++) {
+        unused[i] = (struct gpu_accounts_card){0};
+        healthy[i] = l->inventory.cards[i];
+        healthy[i].health = GPU_HEALTH_OK;
+    }
+    empty.inventory.cards = healthy;
+    empty.cards = unused;
+    empty.prices = NULL;
+    empty.unplaced_gib = empty.unplaced_percent = empty.unplaced_cards = 0;
+    if (gpu_accounts_choose(&empty, r, a, NULL, why))
+        return true;
+    return why->no != GPU_ACCOUNTS_NO_CARD && why->no != GPU_ACCOUNTS_TOO_FEW_CARDS;
+}
+
 bool gpu_accounts_cost(const struct gpu_accounts *l, const struct gpu_request *r, int64_t *cost)
 {
     *cost = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/binding/pod_patch.h"
 
+#include "lib/base/clock.h"
+
 void pod_patch_begin(struct json_writer *w, struct strbuf *out, const char *uid,
                      const char *version)
 {
@@ -74,4 +76,32 @@ void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, 
 {
     struct label one = {.key = key, .value = value};
     pod_patch_metadata(out, uid, &(struct labels){&one, 1}, NULL);
+}
+
+void pod_patch_group(struct strbuf *out, const struct pod_group *g, const struct progress *now)
+{
+    struct json_writer w;
+    json_writer_init(&w, out);
+    json_object_begin(&w);
+    json_key(&w, "metadata");
+    json_object_begin(&w);
+    json_kv_str(&w, "uid", g->uid);
+    json_object_end(&w);
+    json_key(&w, "status");
+    json_object_begin(&w);
+    json_kv_str(&w, "phase", now->phase);
+    json_kv_int(&w, "scheduled", now->scheduled);
+    json_kv_int(&w, "running", now->running);
+    json_kv_int(&w, "succeeded", now->succeeded);
+    json_kv_int(&w, "failed", now->failed);
+    json_key(&w, "scheduleStartTime");
+    if (now->schedule_start_ns > 0) {
+        char at[CLOCK_RFC3339_SIZE];
+        clock_rfc3339(now->schedule_start_ns, 0, at);
+        json_put_str(&w, at);
+    } else {
+        json_put_null(&w);
+    }
+    json_object_end(&w);
+    json_object_end(&w);
 }

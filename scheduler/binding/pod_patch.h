@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pod_patch - strategic merge patches for the status of pods. Pure. The uid is a precondition: a
+/* pod_patch - patches for the status of pods and PodGroups. Pure. The uid is a precondition: a
  * recreated pod of the same name is not touched (409). */
 #pragma once
 
 #include "lib/base/json.h"
 #include "lib/base/str.h"
 #include "lib/model/selector.h"
+#include "scheduler/cache/progress.h"
 
 struct pod_patch_condition {
     const char *type, *status, *reason, *message;
@@ -26,3 +27,5 @@ void pod_patch_annotation(struct strbuf *out, const char *uid, const char *key, 
 /* Several, and labels; a NULL value removes the key. Either list may be NULL. */
 void pod_patch_metadata(struct strbuf *out, const char *uid, const struct labels *annotations,
                         const struct labels *labels);
+/* The status of a PodGroup. */
+void pod_patch_group(struct strbuf *out, const struct pod_group *g, const struct progress *now);

@@ -35,7 +35,15 @@ static struct metric writes = {.kind = METRIC_COUNTER,
 /* What a pod was told last. */
 struct told {
     uint64_t class;
+    uint64_t text;        /* hash of the sentence */
+    uint64_t event_class; /* of its last Event */
     int64_t ms;
+};
+
+/* A gang's Events of one class. */
+struct gang_events {
+    uint64_t class;
+    size_t sent;
 };
 
 struct pod_writer {
@@ -47,7 +55,7 @@ struct pod_writer {
     struct events_limit shared; /* the rate limit, for Events */
     const struct pod_trace *trace;
     struct ids_table told;        /* by pod */
-    struct ids_table event_class; /* by gang: class of its last Event */
+    struct ids_table gang_events; /* by gang */
 };
 
 struct status_job;
@@ -246,7 +254,7 @@ int pod_writer_start(struct pod_writer **out, struct kube_config *kube,
     struct pod_writer *s = mem_new(struct pod_writer, 1);
     *s = (struct pod_writer){.lease = c->lease, .trace = c->trace};
     ids_table_init(&s->told, sizeof(struct told), NULL);
-    ids_table_init(&s->event_class, sizeof(uint64_t), NULL);
+    ids_table_init(&s->gang_events, sizeof(struct gang_events), NULL);
     rate_limit_init(&s->rate, c->events.qps, num_min(POD_WRITER_BUSY_QPS, c->events.qps),
                     clock_mono_ms());
     s->shared = (struct events_limit){.rate = &s->rate, .is_busy = c->is_busy, .arg = c->arg};
@@ -287,37 +295,80 @@ static int64_t may_be_told_ms(struct pod_writer *s, const struct cluster_pod *cp
                      : pod_trace_seen_us(s->trace, cp) / 1000 + POD_WRITER_FIRST_MS;
 }
 
-/* Told by the previous leader, or by us under another class. */
-static bool knows(const struct pod *p, const char *reason, const char *sentence)
+static const char *reason_of(const struct queue_why *why)
+{
+    return why->for_gang ? "WaitingForGang" : "Unschedulable";
+}
+
+/* Behind each sentence: when it was true. */
+static void add_time(struct strbuf *b)
+{
+    char now[CLOCK_RFC3339_SIZE];
+    clock_rfc3339(clock_wall_ns(), 0, now);
+    strbuf_addf(b, POD_WRITER_SEEN "%s)", now);
+}
+
+/* Told by the previous leader, or by us under another class or at another time. */
+static bool knows(const struct pod *p, const struct queue_why *why)
 {
     const struct pod_condition *c = &p->scheduled;
-    return str_eq(c->status, "False") && str_eq(c->reason, reason) && str_eq(c->message, sentence);
+    size_t len = strlen(why->sentence);
+    return str_eq(c->status, "False") && str_eq(c->reason, reason_of(why)) &&
+           str_starts(c->message, why->sentence) &&
+           (c->message[len] == '\0' || str_starts(c->message + len, POD_WRITER_SEEN));
+}
+
+static uint64_t text_of(const struct queue_why *why)
+{
+    return str_hash(why->sentence, strlen(why->sentence));
+}
+
+/* false: not taken, and told again later. */
+static bool write_condition(struct pod_writer *s, const struct cluster_pod *cp,
+                            const struct queue_why *why, int64_t now_ms)
+{
+    const struct pod *p = cp->pod;
+    struct told *t = ids_at(&s->told, cp->id);
+    AUTO_STRBUF message = {0};
+    strbuf_adds(&message, why->sentence);
+    add_time(&message);
+    struct status_job *job = job_new_pod(&pod_condition, p);
+    job->condition = (struct condition){.version = mem_strdup(p->resource_version),
+                                        .reason = mem_strdup(reason_of(why)),
+                                        .sentence = mem_strdup(strbuf_str(&message)),
+                                        .turns_false = !str_eq(p->scheduled.status, "False")};
+    t->ms = now_ms;
+    if (!submit(s, job))
+        return false;
+    t->class = why->class;
+    t->text = text_of(why);
+    return true;
+}
+
+static void emit_waiting(struct pod_writer *s, const struct cluster_pod *cp,
+                         const struct queue_why *why)
+{
+    struct told *t = ids_at(&s->told, cp->id);
+    t->event_class = why->class;
+    emit(s, cp->pod, true, "FailedScheduling", why->sentence);
 }
 
 static void tell(struct pod_writer *s, const struct gang *g, const struct queue_why *why,
                  const struct cluster_pod *cp, int64_t now_ms)
 {
-    const struct pod *p = cp->pod;
     struct told *t = ids_at(&s->told, cp->id);
-    const char *reason = why->for_gang ? "WaitingForGang" : "Unschedulable";
-    if (knows(p, reason, why->sentence)) {
-        t->class = why->class;
+    if (knows(cp->pod, why)) {
+        t->class = t->event_class = why->class;
+        t->text = text_of(why);
         return;
     }
-    struct status_job *job = job_new_pod(&pod_condition, p);
-    job->condition = (struct condition){.version = mem_strdup(p->resource_version),
-                                        .reason = mem_strdup(reason),
-                                        .sentence = mem_strdup(why->sentence),
-                                        .turns_false = !str_eq(p->scheduled.status, "False")};
-    t->ms = now_ms;
-    if (!submit(s, job))
-        return; /* the class is not noted: told again later */
-    t->class = why->class;
-    uint64_t *event_class = ids_at(&s->event_class, g->id);
-    if (*event_class == why->class && g->members.len > 1)
-        return; /* another member's Event says it */
-    *event_class = why->class;
-    emit(s, p, true, "FailedScheduling", why->sentence);
+    if (!write_condition(s, cp, why, now_ms))
+        return;
+    struct gang_events *events = ids_at(&s->gang_events, g->id);
+    if (events->class != why->class || g->members.len == 1)
+        *events = (struct gang_events){.class = why->class};
+    if (events->sent++ < POD_WRITER_MEMBERS)
+        emit_waiting(s, cp, why); /* the others': pod_writer_refresh */
 }
 
 int64_t pod_writer_report_waiting(struct pod_writer *s, const struct gang *g,
@@ -335,6 +386,36 @@ int64_t pod_writer_report_waiting(struct pod_writer *s, const struct gang *g,
             next_ms = due_ms;
     }
     return next_ms;
+}
+
+bool pod_writer_refresh(struct pod_writer *s, const struct gang *g, const struct queue_why *why,
+                        int64_t now_ms)
+{
+    const struct cluster_pod *outdated = NULL, *without_event = NULL;
+    int64_t before_ms = now_ms - POD_WRITER_AGAIN_MS + 1; /* when the most outdated was told */
+    uint64_t text = text_of(why);
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        const struct told *t = ids_at(&s->told, cp->id);
+        if (!cluster_pod_is_schedulable(cp) || t->class != why->class)
+            continue;
+        if (t->event_class != why->class)
+            without_event = cp;
+        if (t->text == text || t->ms >= before_ms)
+            continue;
+        outdated = cp;
+        before_ms = t->ms;
+    }
+    if (outdated != NULL)
+        return write_condition(s, outdated, why, now_ms);
+    if (without_event != NULL)
+        emit_waiting(s, without_event, why);
+    return without_event != NULL;
+}
+
+bool pod_writer_is_idle(struct pod_writer *s)
+{
+    return workers_pending(s->workers) == 0;
 }
 
 void pod_writer_report_bound(struct pod_writer *s, const struct pod *p, const char *node)
@@ -420,39 +501,11 @@ void pod_writer_report_policy(struct pod_writer *s, const struct policy *p, bool
     events_emit(s->events, &o, warning, reason, message);
 }
 
-static void print_group(const struct pod_group *g, const struct progress *now, struct strbuf *out)
-{
-    struct json_writer w;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", g->uid);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_kv_str(&w, "phase", now->phase);
-    json_kv_int(&w, "scheduled", now->scheduled);
-    json_kv_int(&w, "running", now->running);
-    json_kv_int(&w, "succeeded", now->succeeded);
-    json_kv_int(&w, "failed", now->failed);
-    json_key(&w, "scheduleStartTime");
-    if (now->schedule_start_ns > 0) {
-        char at[CLOCK_RFC3339_SIZE];
-        clock_rfc3339(now->schedule_start_ns, 0, at);
-        json_put_str(&w, at);
-    } else {
-        json_put_null(&w);
-    }
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
 void pod_writer_report_group(struct pod_writer *s, const struct pod_group *group,
                              const struct progress *now)
 {
     struct status_job *job = job_new(&group_status[group->api], group->ns, group->name, group->uid);
-    print_group(group, now, &job->body);
+    pod_patch_group(&job->body, group, now);
     (void)submit(s, job);
 }
 
@@ -508,6 +561,6 @@ void pod_writer_stop(struct pod_writer *s, int64_t drain_ms)
         kube_client_free(s->client);
     rate_limit_deinit(&s->rate);
     ids_table_deinit(&s->told);
-    ids_table_deinit(&s->event_class);
+    ids_table_deinit(&s->gang_events);
     free(s);
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pod_writer - tells the user why a pod waits: the condition PodScheduled=False on each pod, and
- * one Event for each gang and class of reason. Has its own threads, so binds never wait for it.
- * Conditions and Events share one rate limit (--event-qps, 50/s), reduced to POD_WRITER_BUSY_QPS
- * while Bindings are pending, so that reports do not slow down placement.
+ * pod_writer - tells the user why a pod waits: the condition PodScheduled=False and an Event on
+ * each pod. Has its own threads, so binds never wait for it. Conditions and Events share one rate
+ * limit (--event-qps, 50/s), reduced to POD_WRITER_BUSY_QPS while Bindings are pending, so that
+ * reports do not slow down placement.
  *
  * A pod is told after waiting for POD_WRITER_FIRST_MS, and again when the class of the reason
  * changes (another resource, another kind of refusal, another number of gang members), at most
- * every POD_WRITER_AGAIN_MS. Changed amounts alone cause no write. So a pod that is bound at once
- * costs none, and the members of a growing gang cost few. PodGroup statuses, which podgroups.c
- * triggers, share the limit.
+ * every POD_WRITER_AGAIN_MS. So a pod that is bound at once costs no write, and the members of a
+ * growing gang cost few. Changed amounts alone are written by pod_writer_refresh, which refresher.c
+ * calls at a slow rate, and so are the Events of a large gang beyond its first POD_WRITER_MEMBERS.
+ * A condition ends with the time at which it was true, an Event has a time of its own. PodGroup
+ * statuses, which podgroups.c triggers, share the limit.
  */
 #pragma once
 
@@ -34,6 +36,9 @@ enum {
     POD_WRITER_MEMBERS = 16
 };
 
+/* Ends each condition's message, with an RFC 3339 time and ")" behind it. */
+#define POD_WRITER_SEEN " (as of "
+
 struct pod_writer;
 
 struct pod_writer_config {
@@ -49,6 +54,12 @@ int pod_writer_start(struct pod_writer **out, struct kube_config *kube,
 /* Tells the members that are due why they wait; returns when the next one is due, or -1. */
 int64_t pod_writer_report_waiting(struct pod_writer *s, const struct gang *g,
                                   const struct queue_why *why, int64_t now_ms);
+/* One write at most, to the member that most needs it: the condition of one that was told the class
+ * but reads other amounts, else the Event of one that has none. false: all know. */
+bool pod_writer_refresh(struct pod_writer *s, const struct gang *g, const struct queue_why *why,
+                        int64_t now_ms);
+/* No write waits for its turn. */
+bool pod_writer_is_idle(struct pod_writer *s);
 void pod_writer_report_bound(struct pod_writer *s, const struct pod *p, const char *node);
 void pod_writer_report_bind_failed(struct pod_writer *s, const struct pod *p, const char *node,
                                    const char *why);

@@ -120,14 +120,45 @@ static void evict_all(struct podgroups *p, const struct gang *g, const char *why
     }
 }
 
+/* "no place for 1, 2 do not exist": what its other pods lack. */
+static void print_others(const struct podgroups *p, const struct gang *g, struct strbuf *b)
+{
+    int32_t waiting = 0, gated = 0, existing = 0;
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        existing += !cp->pod->terminating;
+        gated += !cp->pod->terminating && cp->pod->gated;
+        waiting += cluster_pod_is_schedulable(cp);
+    }
+    int32_t missing = g->min_available - existing;
+    bool for_pods = queue_why(p->config.queue, g)->for_gang;
+    const struct {
+        int32_t n;
+        const char *before, *one, *several;
+    } parts[] = {{for_pods ? 0 : waiting, "no place for ", "", ""},
+                 {missing, "", " does not exist", " do not exist"},
+                 {for_pods ? waiting : 0, "", " waits for others", " wait for others"},
+                 {gated, "", " has scheduling gates", " have scheduling gates"}};
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].n <= 0)
+            continue;
+        strbuf_addf(b, "%s%s%d%s", comma, parts[i].before, (int)parts[i].n,
+                    parts[i].n == 1 ? parts[i].one : parts[i].several);
+        comma = ", ";
+    }
+}
+
 static void end_stale(struct podgroups *p, struct gang *g, const struct pod_group *group,
                       int64_t timeout_ms)
 {
     AUTO_STRBUF b = {0};
     bool evict = p->config.evict_stale;
-    strbuf_addf(&b, "%s has %d of %d pods on nodes, and for %lld s no place for the others: %s",
-                g->key, gangs_count_placed(g), g->min_available, (long long)(timeout_ms / 1000),
-                evict ? "they are evicted (--stale-gang=evict)" : "they stay (--stale-gang=keep)");
+    strbuf_addf(&b, "%s has %d of %d pods on nodes, too few for %lld s: ", g->key,
+                gangs_count_placed(g), g->min_available, (long long)(timeout_ms / 1000));
+    print_others(p, g, &b);
+    strbuf_addf(&b, "; those on nodes %s",
+                evict ? "are evicted (--stale-gang=evict)" : "stay (--stale-gang=keep)");
     metrics_inc(&stale_total, evict ? "evicted" : "kept");
     log_warn("gang is stale", kv("gang", g->key), kv("why", strbuf_str(&b)));
     pod_writer_report_gang(p->config.pod_writer, g, group, false, "StaleGang", strbuf_str(&b));

@@ -69,17 +69,23 @@ static void evict_for(struct attempt *a, struct gang *g, const struct cycle_resu
         cluster_set_evicting(a->pipeline->cluster, r->victims[i].pod, true);
 }
 
-/* Updates the gang's waiting time; adds what its members should know about its reservation. */
-static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
-                   struct attempt_time now)
+/* What the gang's members should know about its reservation. */
+static void add_message(const struct attempt *a, const struct gang *g, struct cycle_result *r)
 {
-    struct cluster *c = a->pipeline->cluster;
-    uint32_t events = reservation_follow(c, g, r, now.wall_ms);
+    const struct cluster *c = a->pipeline->cluster;
     const char *message = reservation_message(c, g, a->arena);
     if (message != NULL && r->sentence != NULL) {
         r->sentence = arena_printf(a->arena, "%s; %s", r->sentence, message);
         r->class += (uint64_t)reservations_of(c, g)->verdict; /* a new verdict is worth reporting */
     }
+}
+
+/* Updates the gang's waiting time. */
+static void follow(struct attempt *a, struct gang *g, struct cycle_result *r,
+                   struct attempt_time now)
+{
+    uint32_t events = reservation_follow(a->pipeline->cluster, g, r, now.wall_ms);
+    add_message(a, g, r);
     queue_wake(a->queue, events, now.now_ms);
 }
 
@@ -163,4 +169,15 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
         park(a, g, &r, now.now_ms);
     evict_for(a, g, &r, now.now_ms);
     return true;
+}
+
+void attempt_ask(struct attempt *a, struct gang *g, struct cycle_result *out)
+{
+    struct plan lent;
+    arena_reset(a->arena);
+    plan_begin(&lent, a->pipeline->cluster);
+    lend_holds(&lent, g);
+    cycle_ask(a->pipeline, g, a->arena, out);
+    plan_end(&lent);
+    add_message(a, g, out);
 }

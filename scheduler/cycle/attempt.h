@@ -76,5 +76,8 @@ void attempt_init(struct attempt *a, const struct pipeline *pipeline, struct que
 void attempt_deinit(struct attempt *a);
 /* Tries the next gang; false: none is due. */
 bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_result *out);
+/* What an attempt would say of a gang that waits (cycle_ask), in the arena. Changes neither the
+ * model nor the gang's place in the queue. */
+void attempt_ask(struct attempt *a, struct gang *g, struct cycle_result *out);
 /* Sets the nomination and wakes the gangs that helps. Calls the hook only if it changes. */
 void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *node, int64_t now_ms);

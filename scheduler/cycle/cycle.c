@@ -150,18 +150,40 @@ static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *
     plan_commit(p->plan);
 }
 
+/* Lent CPUs that may be reclaimed: only a trial tells which. */
+static bool may_reclaim(const struct reasons *why)
+{
+    for (size_t i = 0; i < why->len; i++)
+        if (why->rows[i].reason.kind == REASON_CPUS_LENT)
+            return true;
+    return false;
+}
+
+/* What cycle_ask says of a gang that does not fit: without victims, for which it would have
+ * to try. */
+static void answer(struct placing *p, struct cycle_result *out)
+{
+    if (may_reclaim(p->why))
+        *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
+    else
+        out->awaits = gang_preempt_say_awaited(p, out);
+}
+
 /* false: try again with further units of the policies. */
 static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *const *bundle,
-                       size_t len, bool last, struct plan *plan, struct arena *a,
+                       size_t len, bool last, bool trial, struct plan *plan, struct arena *a,
                        struct cycle_result *out)
 {
     struct placing p;
     bool done = true;
     placing_init(&p, ask, plan, a, bundle, len);
-    bool quorum = placing_run(&p, !gang_preempt_is_awaited(&p));
+    bool quorum = placing_run(&p, !trial && !gang_preempt_is_awaited(&p));
     if (quorum && plan->steps.len > 0 && gangs_has_waiting(g) && !last) {
         plan_rollback(plan, 0); /* members beyond the quorum may use the next units */
         done = false;
+    } else if (quorum && plan->steps.len > 0 && trial) {
+        plan_rollback(plan, 0);
+        out->verdict = CYCLE_PLACED;
     } else if (quorum && plan->steps.len > 0) {
         take_quorum(&p, g, out);
     } else {
@@ -169,7 +191,10 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
         refuse(out, CYCLE_NO_CAPACITY, explain(&p, g, quorum), reasons_class(p.why),
                p.wakes | again);
         p.ask.pool = p.pool; /* preempt in the pool it must stay in */
-        gang_preempt_make(&p, out);
+        if (trial)
+            answer(&p, out);
+        else
+            gang_preempt_make(&p, out);
         done = last || out->awaits;
         if (!last) /* later units may be usable by then */
             out->wakes = EVENT_ALL;
@@ -181,7 +206,7 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
 /* Members whose policy says preemptPolicy: BeforeNextUnit first try their first unit alone, with
  * preemption there; then two units; and so on. All others are tried once. */
 static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct gang *const *bundle,
-                             size_t len, struct plan *plan, struct arena *a,
+                             size_t len, bool trial, struct plan *plan, struct arena *a,
                              struct cycle_result *out)
 {
     struct pipeline limited = *ask;
@@ -191,12 +216,12 @@ static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct 
         bool last = step >= steps;
         *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
         limited.units = last ? 0 : step;
-        done = try_bundle(&limited, g, bundle, len, last, plan, a, out);
+        done = try_bundle(&limited, g, bundle, len, last, trial, plan, a, out);
     }
 }
 
-void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, struct arena *a,
-               struct cycle_result *out)
+static void run(const struct pipeline *ask, struct gang *g, bool trial, struct plan *plan,
+                struct arena *a, struct cycle_result *out)
 {
     struct cluster *c = ask->cluster;
     *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
@@ -213,6 +238,27 @@ void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, st
         withdraw_all(bundle, len, a, out);
         return;
     }
-    gpu_prices_refresh(c);
-    try_step_by_step(ask, g, bundle, len, plan, a, out);
+    if (!trial)
+        gpu_prices_refresh(c);
+    try_step_by_step(ask, g, bundle, len, trial, plan, a, out);
+}
+
+void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, struct arena *a,
+               struct cycle_result *out)
+{
+    run(ask, g, false, plan, a, out);
+}
+
+/* Trial placements must not hasten the next survey of idle cards (gpu_prices_refresh): prices
+ * decide where pods go, and questions come when a clock says so (I4). */
+void cycle_ask(const struct pipeline *ask, struct gang *g, struct arena *a,
+               struct cycle_result *out)
+{
+    struct gpu_prices *prices = ask->cluster->gpu_prices;
+    uint64_t changes = prices->changes;
+    struct plan plan;
+    plan_begin(&plan, ask->cluster);
+    run(ask, g, true, &plan, a, out);
+    plan_end(&plan);
+    prices->changes = changes;
 }

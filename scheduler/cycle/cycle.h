@@ -23,3 +23,8 @@
 /* The caller has begun the plan. It is committed for PLACED and PARTLY, empty otherwise. */
 void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, struct arena *a,
                struct cycle_result *out);
+/* What a cycle would say of a gang that waits: nothing is placed, and no victim is looked for.
+ * PLACED: something would be placed now. NOTHING: only a cycle can tell. Otherwise verdict,
+ * sentence and class are set, and nothing else counts. */
+void cycle_ask(const struct pipeline *ask, struct gang *g, struct arena *a,
+               struct cycle_result *out);

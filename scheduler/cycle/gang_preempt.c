@@ -65,7 +65,7 @@ static void say(const struct placing *p, struct cycle_result *out)
             len == 1 ? "" : "s", print_nodes(nodes, len, p->arena));
 }
 
-static bool say_awaited(const struct placing *p, struct cycle_result *out)
+bool gang_preempt_say_awaited(const struct placing *p, struct cycle_result *out)
 {
     struct cluster_node **nodes = arena_new(p->arena, struct cluster_node *, p->members_len);
     size_t len = 0;
@@ -340,7 +340,7 @@ static bool lacks_quorum(const struct placing *p)
 
 void gang_preempt_make(struct placing *p, struct cycle_result *out)
 {
-    out->awaits = say_awaited(p, out);
+    out->awaits = gang_preempt_say_awaited(p, out);
     if (out->awaits)
         return;
     out->nominations = arena_new(p->arena, struct cycle_nomination, p->members_len);

@@ -21,3 +21,5 @@ void gang_preempt_make(struct placing *p, struct cycle_result *out);
 void gang_preempt_withdraw(const struct placing *p, struct cycle_result *out);
 /* Whether a pod is leaving for one of the waiting members. */
 bool gang_preempt_is_awaited(const struct placing *p);
+/* If so, extends the sentence by that. */
+bool gang_preempt_say_awaited(const struct placing *p, struct cycle_result *out);

@@ -99,7 +99,7 @@ static void print_amount(struct strbuf *b, const char *resource, int64_t value, 
         strbuf_addf(b, "%lld", (long long)value);
 }
 
-static void print_resource(struct strbuf *b, const struct reason *r)
+static void print_resource(struct strbuf *b, const struct reason *r, const char *superlative)
 {
     AUTO_STRBUF want = {0};
     AUTO_STRBUF left = {0};
@@ -112,13 +112,14 @@ static void print_resource(struct strbuf *b, const struct reason *r)
         if (!str_eq(strbuf_str(&want), strbuf_str(&left)))
             break;
     }
-    strbuf_addf(b, "asked: %s, largest free: %s", strbuf_str(&want), strbuf_str(&left));
+    strbuf_addf(b, "asked: %s, %s: %s", strbuf_str(&want), superlative, strbuf_str(&left));
 }
 
 /* What is said after the number of nodes; the words in braces are in print_row and
  * print_word. */
 static const char *const sentences[REASON_KINDS] = {
     [REASON_RESOURCE] = "{have} too little {what} ({amounts} on {node})",
+    [REASON_RESOURCE_SIZE] = "{have} too little {what} even when empty ({sizes} on {node})",
     [REASON_NOT_OFFERED] = "{do} not offer {what}",
     [REASON_DEVICE_CLASS] = "{have} {what}, which is not supported by this scheduler",
     [REASON_PODS] = "{have} no pod place left",
@@ -130,7 +131,9 @@ static const char *const sentences[REASON_KINDS] = {
     [REASON_GPU_SWITCHING] = "{are} switching to mode {what}",
     [REASON_GPU_UNPLACED] = "{have} pods with GPUs on cards that are not known",
     [REASON_CARD] = "{have} {what} free (largest free: {card})",
+    [REASON_CARD_SIZE] = "{have} {what} even when empty (largest: {card})",
     [REASON_CARDS] = "{have} fewer than {want} free card{plural} ({most})",
+    [REASON_CARDS_SIZE] = "{have} fewer than {want} card{plural} even when empty ({all})",
     [REASON_CARD_SICK] = "{have} {what} and too little free beside it (on {node})",
     [REASON_VIRTUAL] = "{are} virtual and the pod does not burst",
     [REASON_NOT_VIRTUAL] = "{are} not virtual and the pod asks for virtual nodes only",
@@ -216,9 +219,13 @@ static void print_row(struct strbuf *b, const struct reasons_row *row)
         }
         size_t len = strcspn(++at, "}");
         if (str_starts(at, "amounts}"))
-            print_resource(b, &row->reason);
+            print_resource(b, &row->reason, "largest free");
+        else if (str_starts(at, "sizes}"))
+            print_resource(b, &row->reason, "largest");
         else if (str_starts(at, "card}"))
             print_card(b, row);
+        else if (str_starts(at, "all}"))
+            strbuf_addf(b, "most: %lld on %s", (long long)row->reason.free, row->best_node);
         else if (str_starts(at, "most}"))
             strbuf_addf(b, "most free: %lld on %s", (long long)row->reason.free, row->best_node);
         else
@@ -261,6 +268,34 @@ static const char *of_pod(const struct reasons *t)
     return t->others == 0 ? what : NULL;
 }
 
+/* Whether each node is too small or refuses for what no pod's end changes. Cordoned nodes and those
+ * that have not published what they have may turn out large enough. */
+static bool is_hopeless(const struct reasons *t)
+{
+    bool small = false;
+    for (size_t i = 0; i < t->len; i++)
+        switch (t->rows[i].reason.kind) {
+        case REASON_RESOURCE_SIZE:
+        case REASON_CARD_SIZE:
+        case REASON_CARDS_SIZE:
+            small = true;
+            break;
+        case REASON_NOT_OFFERED:
+        case REASON_DEVICE_CLASS:
+        case REASON_TAINT:
+        case REASON_SELECTOR:
+        case REASON_GPU_MODE:
+        case REASON_VIRTUAL:
+        case REASON_NOT_VIRTUAL:
+        case REASON_FEATURE:
+        case REASON_COMPUTE:
+            break;
+        default:
+            return false;
+        }
+    return small && t->others == 0;
+}
+
 static void print_rows(struct strbuf *b, const struct reasons *t)
 {
     size_t at[REASONS_MAX];
@@ -272,6 +307,8 @@ static void print_rows(struct strbuf *b, const struct reasons *t)
     }
     if (t->others > 0)
         strbuf_addf(b, ", %lld for other reasons", (long long)t->others);
+    if (t->of == NULL && is_hopeless(t))
+        strbuf_adds(b, "; no node could ever take it");
 }
 
 char *reasons_sentence(const struct reasons *t, struct arena *a)

@@ -8,6 +8,12 @@
  *     0/4 nodes fit: 3 have no card with 12 GiB free (largest free: 9 GiB on n2/GPU1), 1 is in mode
  *     topology
  *
+ * A node that has too little even when empty has a kind of its own (..._SIZE), so that a request
+ * that waits for pods to end reads otherwise than one that waits in vain:
+ *
+ *     0/4 nodes fit: 3 have no card with 40 GiB even when empty (largest: 24 GiB on n2/GPU1), 1 has
+ *     the taint a=b:NoSchedule that the pod does not tolerate; no node could ever take it
+ *
  * The sentence does not depend on the order of the nodes (I4). Others extend it: cycle.c with what
  * the gang lacks; gang_preempt, cpu_lending and attempt with what it waits for. Members that do not
  * exist yet are a sentence of cache/gangs. binding/pod_writer adds the condition's reason word and
@@ -24,6 +30,7 @@
 
 enum reason_kind {
     REASON_RESOURCE,      /* what: resource name; want, free in its unit */
+    REASON_RESOURCE_SIZE, /* the same; free: of the empty node */
     REASON_NOT_OFFERED,   /* what: resource name */
     REASON_DEVICE_CLASS,  /* what: "e.com/gpu only by ... (DeviceClass c)" */
     REASON_PODS,          /* no free pod slot */
@@ -35,7 +42,9 @@ enum reason_kind {
     REASON_GPU_SWITCHING, /* what: the mode it goes to */
     REASON_GPU_UNPLACED,  /* pods there hold cards that cannot be identified */
     REASON_CARD,          /* what: "no card with 12 GiB"; want, free: GiB; also percent and card */
+    REASON_CARD_SIZE,     /* the same; free: the size of the largest card */
     REASON_CARDS,         /* want, free: whole cards */
+    REASON_CARDS_SIZE,    /* the same; free: all of the node's */
     REASON_CARD_SICK,     /* what: "GPU0 unhealthy (XID 79)"; it would have the capacity */
     REASON_VIRTUAL,       /* a virtual node, and the pod may not use one */
     REASON_NOT_VIRTUAL,   /* a real node, and the pod wants virtual ones only */
@@ -95,7 +104,7 @@ struct reasons {
     size_t len;
     int64_t nodes;      /* examined */
     int64_t others;     /* nodes whose reason found no row */
-    const char *of;     /* which nodes: "real nodes"; NULL: all */
+    const char *of;     /* which nodes: "real nodes"; NULL: all of the cluster */
     bool lacks_virtual; /* it may use virtual nodes, and there are none */
 };
 

@@ -14,6 +14,9 @@ extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugi
 /* Whether it is the provider's taint of a virtual node that the pod may use. */
 bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
                               const struct taint *t);
+/* Whether the node's cards could not hold the pod if no other pod were there: *why says so. */
+bool plugin_gpu_is_too_large(const struct plugin_ask *ask, const struct cluster_node *node,
+                             struct arena *a, struct reason *why);
 /* The cards that gpu would reserve on one NUMA node alone; for cpu, which runs after it. */
 bool plugin_gpu_choose_on(const struct plugin_ask *ask, const struct cluster_node *node,
                           int32_t numa, struct arena *a, struct grant *grant);

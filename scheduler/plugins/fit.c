@@ -102,6 +102,21 @@ static bool has_capacity(const struct plugin_ask *ask, const struct cluster_node
     return has_extra(ask, node, used, a, why);
 }
 
+/* What the empty node lacks comes before what pods hold: their end does not help. */
+static void look_at_size(const struct plugin_ask *ask, const struct cluster_node *node,
+                         struct arena *a, struct reason *why)
+{
+    static const struct resource_vector nothing;
+    struct reason empty;
+    if (why == NULL || (why->kind != REASON_RESOURCE && why->kind != REASON_PODS) ||
+        plugin_gpu_is_too_large(ask, node, a, why) || has_capacity(ask, node, &nothing, a, &empty))
+        return;
+    if (empty.kind == REASON_RESOURCE)
+        empty.kind = REASON_RESOURCE_SIZE;
+    if (empty.kind != REASON_CARD_SICK)
+        *why = empty;
+}
+
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
@@ -109,17 +124,22 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     const char *lacked = rejections_against(ask->cluster, ask->pod, node);
     if (lacked != NULL)
         return refuse(why, REASON_REJECTED, lacked);
-    if (node->nominated == 0)
-        return has_capacity(ask, node, &node->used, a, why) &&
-               reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+    if (node->nominated == 0) {
+        if (has_capacity(ask, node, &node->used, a, why))
+            return reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+        look_at_size(ask, node, a, why);
+        return false;
+    }
     struct resource_vector used = {0};
     resource_vector_account(&used, &node->used, 1);
     for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
         resource_vector_account(&used, &other->request, 1);
-    bool fits = has_capacity(ask, node, &used, a, why) &&
-                reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+    bool has = has_capacity(ask, node, &used, a, why);
     resource_vector_deinit(&used);
-    return fits;
+    if (has)
+        return reservation_capacity_allows(ask->cluster, ask->pod, node, why);
+    look_at_size(ask, node, a, why);
+    return false;
 }
 
 /* The share of the total left after this request, 0..PLUGIN_SCORE_MAX. 24 bits suffice and are much

@@ -30,6 +30,24 @@ static const struct gpu_accounts *accounts_for(const struct plugin_ask *ask,
     return l;
 }
 
+bool plugin_gpu_is_too_large(const struct plugin_ask *ask, const struct cluster_node *node,
+                             struct arena *a, struct reason *why)
+{
+    const struct cluster_pod *pod = ask->pod;
+    struct gpu_accounts_why no;
+    if (!pod->gpu.any || gpu_accounts_could(&node->gpu_accounts, &pod->gpu, a, &no))
+        return false;
+    if (no.no == GPU_ACCOUNTS_NO_CARD)
+        *why = (struct reason){.kind = REASON_CARD_SIZE,
+                               .what = pod->gpu_shape,
+                               .want = no.want,
+                               .free = no.largest_gib,
+                               .card = no.largest_card};
+    else
+        *why = (struct reason){.kind = REASON_CARDS_SIZE, .want = no.want, .free = no.free_cards};
+    return true;
+}
+
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
@@ -41,7 +59,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     const struct gpu_accounts *l = accounts_for(ask, node, a, &trial);
     if (gpu_accounts_choose(l, &pod->gpu, a, NULL, &no))
         return true;
-    if (why == NULL)
+    if (why == NULL || plugin_gpu_is_too_large(ask, node, a, why))
         return false;
     const char *trouble = gpu_accounts_trouble(l, &pod->gpu, 0);
     if (trouble != NULL && no.no != GPU_ACCOUNTS_UNPLACED) {

@@ -34,10 +34,16 @@ static int node_order(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Appends text without what only a tally over many nodes needs: "largest", and the node's name. */
+/* Appends text without what only a tally over many nodes needs: the largest of what they have, and
+ * the node's name. */
 static void add_plain(struct strbuf *b, const char *text, const char *node)
 {
-    static const char *const superlatives[] = {"largest free: ", "most free: "};
+    static const struct {
+        const char *from, *to;
+    } superlatives[] = {{"largest free: ", "free: "},
+                        {"most free: ", "free: "},
+                        {", largest: ", ", has: "},
+                        {"most: ", "has: "}};
     AUTO_STRBUF on = {0};
     strbuf_addf(&on, " on %s", node);
     while (*text != '\0') {
@@ -51,10 +57,15 @@ static void add_plain(struct strbuf *b, const char *text, const char *node)
             text = after + 1;
             continue;
         }
-        for (size_t i = 0; i < sizeof superlatives / sizeof *superlatives; i++)
-            if (str_starts(text, superlatives[i]))
-                text += strlen(superlatives[i]) - strlen("free: ");
-        strbuf_addc(b, *text++);
+        size_t i = 0, len = sizeof superlatives / sizeof *superlatives;
+        while (i < len && !str_starts(text, superlatives[i].from))
+            i++;
+        if (i < len) {
+            strbuf_adds(b, superlatives[i].to);
+            text += strlen(superlatives[i].from);
+        } else {
+            strbuf_addc(b, *text++);
+        }
     }
 }
 
@@ -66,6 +77,7 @@ static const char *sentence(const struct reason *why, const char *node, struct a
     struct reasons tally;
     AUTO_STRBUF b = {0};
     reasons_init(&tally);
+    tally.of = "nodes"; /* of the cluster, about which the tally says nothing then */
     reasons_add(&tally, why, node);
     const char *text = strstr(reasons_sentence(&tally, a), ": ") + strlen(": ");
     add_plain(&b, str_starts(text, "1 ") ? text + strlen("1 ") : text, node);

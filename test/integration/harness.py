@@ -222,11 +222,14 @@ class Cluster:
         return next((c for c in conditions if c["type"] == "PodScheduled"), None)
 
     def wait_refused(self, ns, name, pattern, reason="Unschedulable", seconds=20):
-        """The condition says no, with that reason and a matching sentence."""
+        """The condition says no, with that reason, a matching sentence, and when it was true."""
 
         def ask():
             c = self.condition(ns, name)
-            return c if c and c["status"] == "False" and c.get("reason") == reason and re.search(pattern, c.get("message", "")) else None
+            if not c or c["status"] != "False" or c.get("reason") != reason:
+                return None
+            sentence, seen = re.subn(r" \(as of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$", "", c.get("message", ""))
+            return c if seen and re.search(pattern, sentence) else None
 
         try:
             return wait_until(ask, f"pod {ns}/{name} says why it waits: /{pattern}/", seconds)

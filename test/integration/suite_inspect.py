@@ -98,8 +98,8 @@ def placement_document(suite):
     c.wait_refused(ns, "large", "16 GiB")
     out, _ = inspect(c.kubeconfig, "why", "large", "-n", ns)
     check(re.search(r"^needs 16 GiB on one card$", out, re.M), out)
-    check(re.search(rf"^inspect-pack +GPU1 +too full: 6 of 15 GiB free; held by {ns}/pack-2 9 GiB$", out, re.M), out)
-    check(re.search(r"^inspect-pack +GPU3 +too full: 15 of 15 GiB free$", out, re.M), out)
+    check(re.search(rf"^inspect-pack +GPU1 +too small: 6 of 15 GiB free; held by {ns}/pack-2 9 GiB$", out, re.M), out)
+    check(re.search(r"^inspect-pack +GPU3 +too small: 15 of 15 GiB free$", out, re.M), out)
 
 
 @case("core_mem: both resources are there, 100 for each card, and -d shows memory and compute of each pod")

@@ -586,7 +586,7 @@ def faults(suite):
         check_equal((pod["status"]["phase"], check_environment(nodes, pod)), ("Running", first), "the first pod, after all this")
 
 
-@case("a pod that cannot fit says why, naming what it asked for and the most that is free")
+@case("a pod that cannot fit says why, naming what it asked for and the most that is free, or is there at all")
 def refusals(suite):
     c, ns = suite.cluster, suite.namespace()
     nodes = Nodes(suite, [gpu_node("no-share", "share", T4, 1), gpu_node("no-core", "core_mem", T4, 2), gpu_node("no-topo", "topology", V100, 2),
@@ -602,9 +602,9 @@ def refusals(suite):
         wait_pod(c, ns, name)
     rows = [  # limits, the sentence
         ({MEM: "10"}, r"no card with 10 GiB free \(largest free: 6 GiB on no-core/GPU\d\)"),
-        ({MEM: "16"}, r"too little aliyun.com/gpu-mem \(asked: 16, largest free: 11 on no-core\)"),
-        ({WHOLE: "3"}, r"too little aliyun.com/gpu \(asked: 3, largest free: 2 on no-topo\)"),
-        ({"cpu": "33"}, r"too little cpu \(asked: 33, largest free: \d+ on no-(share|core|topo)\)"),
+        ({MEM: "16"}, r"no card with 16 GiB even when empty \(largest: 15 GiB on no-core/GPU0\)"),
+        ({WHOLE: "3"}, r"fewer than 3 cards even when empty \(most: 2 on no-topo\)"),
+        ({"cpu": "33"}, r"too little cpu even when empty \(asked: 33, largest: \d+ on no-(share|core|topo)\)"),
         ({EXCLUSIVE: "1"}, r"do not offer nvidia.com/gpu"),
     ]
     for i, (limits, _sentence) in enumerate(rows):

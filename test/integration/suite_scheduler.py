@@ -49,7 +49,7 @@ def refusal(suite):
     suite.scheduler()
     c.create_pod(ns, "foreign", requests={"cpu": "100m"}, node_selector={"pool": node}, scheduler="some-other-scheduler")
     c.create_pod(ns, "big", requests={"cpu": "3"}, node_selector={"pool": node})
-    c.wait_refused(ns, "big", r"too little cpu \(asked: 3, largest free: 2 on refusal-1\)")
+    c.wait_refused(ns, "big", r"too little cpu even when empty \(asked: 3, largest: 2 on refusal-1\)")
     event = wait_until(lambda: c.events(ns, "big", "FailedScheduling"), "an event says so")[0]
     check("too little cpu" in event["message"] and event["type"] == "Warning", event)
     check(c.node_of(ns, "foreign") is None and c.condition(ns, "foreign") is None, "the foreign pod was touched")
@@ -191,6 +191,29 @@ def gpu_claims(suite):
         check(p["metadata"]["annotations"].get("scheduler.framework.gpushare.allocation"), f"{p['metadata']['name']}: node without claim")
     c.create_pod(ns, "large", limits={"aliyun.com/gpu-mem": "7"}, node_selector={"pool": node})
     c.wait_refused(ns, "large", r"no card with 7 GiB of GPU memory free \(largest free: 6 GiB on gpu-1\)|too little aliyun.com/gpu-mem")
+
+
+@case("the condition of a pod that waits follows what comes free on the node; each member of a gang has an Event")
+def conditions_follow(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    node = gpu_node(suite, "follow-1")
+    for name, gib in (("whole", 13), ("most", 8), ("some", 5)):
+        c.create_pod(ns, name, limits={"aliyun.com/gpu-mem": str(gib)}, node_selector={"pool": node})
+        c.wait_bound(ns, name)
+    c.create_pod(ns, "waits", limits={"aliyun.com/gpu-mem": "12"}, node_selector={"pool": node})
+    told = c.wait_refused(ns, "waits", r"1 has too little aliyun.com/gpu-mem \(asked: 12, largest free: 4 on follow-1\)")
+    c.delete_pod(ns, "some")
+    again = c.wait_refused(ns, "waits", r"1 has too little aliyun.com/gpu-mem \(asked: 12, largest free: 9 on follow-1\)", seconds=60)
+    check_equal(told["lastTransitionTime"], again["lastTransitionTime"], "the time since when it waits")
+    check_equal(len(c.events(ns, "waits", "FailedScheduling")), 1, "Events: other amounts make no other one")
+    gang = {"pod-group.scheduling.sigs.k8s.io/name": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "2"}
+    for name in ("m0", "m1"):
+        c.create_pod(ns, name, limits={"aliyun.com/gpu-mem": "7"}, node_selector={"pool": node}, labels=gang)
+    for name in ("m0", "m1"):
+        c.wait_refused(ns, name, r"^gang .*: room for 1 of 2 pods; pod m1: ")
+        event = wait_until(lambda n=name: c.events(ns, n, "FailedScheduling"), f"an Event of {name}")[0]
+        check("room for" in event["message"] or "pods exist" in event["message"], event)
 
 
 @case("a node without a GPU inventory takes no shared-GPU pod and says so, until the inventory comes; a restart remembers claims")

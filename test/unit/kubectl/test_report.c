@@ -11,7 +11,7 @@
 
 static struct arena arena;
 static struct node *nodes[8];
-static struct pod *pods[8];
+static struct pod *pods[16];
 static size_t nodes_len, pods_len;
 static struct view view;
 static struct report report;
@@ -89,6 +89,7 @@ static int setup(void **state)
     put_pod("b", "'aliyun.com/gpu-mem':'4'", "old", "");
     put_pod("c", "'aliyun.com/gpu':'1'", "links", "\"topology.kubernetes.io/gpu-group\":\"1\"");
     put_pod("w", "'aliyun.com/gpu-mem':'8','aliyun.com/gpu-core.percentage':'70'", NULL, "");
+    put_pod("v", "'aliyun.com/gpu-mem':'16','aliyun.com/gpu-core.percentage':'20'", NULL, "");
     put_pod("x", "'aliyun.com/gpu':'2'", NULL, "");
     put_pod("y", "'cpu':'1'", NULL, "");
     view_build(&view, nodes, nodes_len, pods, pods_len, &arena);
@@ -208,6 +209,9 @@ static void reasons(void **state)
                                    "held by d/a 6 GiB\n") != NULL);
     expect_true(text, strstr(text, "two    GPU1  unhealthy (XID 79)\n") != NULL);
     expect_true(text, strstr(text, "none ") == NULL);
+    text = why("v");
+    expect_true(text, strstr(text, "two    GPU0  too small: 9 of 15 GiB free, 60 % of the compute; "
+                                   "held by d/a 6 GiB\n") != NULL);
     text = why("x");
     expect_true(text, strstr(text, "links  GPU0  free\nlinks  GPU1  held by d/c\n"
                                    "links  all   1 of 2 cards free\n") != NULL);

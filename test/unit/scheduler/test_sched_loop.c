@@ -301,6 +301,85 @@ static void a_pod_that_waits_is_told_why_when_it_has_waited(void **state)
     expect_done();
 }
 
+/* As if it had waited long, and was told and looked at a while ago. */
+static void wait_long(const char *key)
+{
+    struct cluster_pod *cp = find(key);
+    int64_t ago_ms = clock_mono_ms() - 2 * REFRESH_PAUSE_MS;
+    pod_trace_deinit(&k.sched.trace);
+    pod_trace_init(&k.sched.trace);
+    pod_trace_see(&k.sched.trace, cp, (ago_ms - POD_WRITER_FIRST_MS) * 1000);
+    expect_int("told", -1,
+               pod_writer_report_waiting(k.pod_writer, cp->gang,
+                                         queue_why(&k.sched.queue, cp->gang), ago_ms));
+    refresh_turns_put(&k.sched.refresher.turns, cp->gang->id, REFRESH_YOUNG, ago_ms);
+    refresher_start(&k.sched.refresher, k.pod_writer); /* sets its timer */
+}
+
+/* 4 CPUs, 3 of them and then 1 taken, and a pod that asks for 4: nothing wakes it. */
+static void a_pod_that_waits_reads_what_is_free_now(void **state)
+{
+    (void)state;
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 4000),
+          NODE(.name = "n2", .cpu_milli = 8000, .unschedulable = true));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "v", .node = "n1", .c = {{.cpu_milli = 3000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 4000}}));
+    settle();
+    wait_long("d/p");
+    sched_loop_kit_await(&k, "PATCH", "largest free: 1 on n1", 1);
+    struct gang *g = find("d/p")->gang;
+    sched_loop_kit_entry(&k, g)->wake = 0; /* or an attempt would tell */
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "w", .node = "n1", .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "v", .node = "n1"));
+    settle();
+    struct queue_entry before = *sched_loop_kit_entry(&k, g);
+    expect_int("parked", GANG_PARKED, before.state);
+    wait_long("d/p");
+    sched_loop_kit_await(&k, "PATCH", "largest free: 3 on n1", 1);
+    const struct queue_entry *after = sched_loop_kit_entry(&k, g);
+    expect_true("no attempt was made", before.state == after->state &&
+                                           before.ready_ms == after->ready_ms &&
+                                           before.attempts == after->attempts);
+    wait_long("d/p");
+    sched_loop_kit_run(&k, 2 * (int64_t)REFRESHER_TICK_MS);
+    expect_int("written once", 1, shell_count(k.twin, "PATCH", "largest free: 3 on n1"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "w", .node = "n1"));
+    settle();
+    int written = shell_count(k.twin, "PATCH", "/pods/p/status");
+    wait_long("d/p");
+    sched_loop_kit_run(&k, 2 * (int64_t)REFRESHER_TICK_MS);
+    expect_int("it fits: that is for an attempt to find", GANG_PARKED,
+               queue_state(&k.sched.queue, g));
+    expect_int("and nothing is told", written, shell_count(k.twin, "PATCH", "/pods/p/status"));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "p"));
+    settle();
+    refresher_start(&k.sched.refresher, k.pod_writer);
+    sched_loop_kit_run(&k, 2 * (int64_t)REFRESHER_TICK_MS); /* it is gone: nobody is asked about */
+    expect_done();
+}
+
+/* A look finds another kind of reason: the pod is told as after an attempt. */
+static void a_pod_that_waits_reads_another_reason(void **state)
+{
+    (void)state;
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 4000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 5000}}));
+    settle();
+    wait_long("d/p");
+    sched_loop_kit_await(&k, "PATCH", "too little cpu", 1);
+    sched_loop_kit_entry(&k, find("d/p")->gang)->wake = 0;
+    SEND(&k.intake, INTAKE_NODES, REFLECTOR_PUT,
+         NODE(.name = "n1", .cpu_milli = 4000, .unschedulable = true));
+    settle();
+    refresh_turns_put(&k.sched.refresher.turns, find("d/p")->gang->id, REFRESH_YOUNG,
+                      clock_mono_ms() - REFRESH_PAUSE_MS);
+    refresher_start(&k.sched.refresher, k.pod_writer);
+    sched_loop_kit_await(&k, "PATCH", "1 is cordoned", 1);
+    expect_done();
+}
+
 static void room_that_appears_is_taken_at_once(void **state)
 {
     (void)state;
@@ -496,6 +575,8 @@ int main(void)
         TEST(a_member_that_failed_to_bind_follows_the_others),
         TEST(a_gang_that_has_its_quorum_says_so_to_the_next_leader),
         TEST(a_pod_that_waits_is_told_why_when_it_has_waited),
+        TEST(a_pod_that_waits_reads_what_is_free_now),
+        TEST(a_pod_that_waits_reads_another_reason),
         TEST(room_that_appears_is_taken_at_once),
         TEST(after_a_pause_nothing_new_is_tried),
         TEST(less_important_pods_make_room),

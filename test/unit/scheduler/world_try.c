@@ -275,6 +275,17 @@ static bool is_simple(const struct gang *g)
     return waiting == 1 && shares <= 1;
 }
 
+/* What it would be told now is a sentence, and asking leaves the model as it was. */
+static void asking_changes_nothing(struct world *w, struct gang *g)
+{
+    struct cycle_result r;
+    uint64_t digest = cluster_digest(&w->cluster);
+    attempt_ask(&w->attempt, g, &r);
+    MUST(w, digest == cluster_digest(&w->cluster), "asking about %s left a trace", g->key);
+    MUST(w, r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING || r.sentence != NULL,
+         "%s waits for nothing", g->key);
+}
+
 /* A gang that sleeps must not be able to go: else an event was missed. */
 void world_sleepers_cannot_go(struct world *w)
 {
@@ -286,6 +297,7 @@ void world_sleepers_cannot_go(struct world *w)
         if (e->why.for_gang && gangs_has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
+        asking_changes_nothing(w, g);
         if (!is_simple(g) || g->list.len > 1)
             continue;
         struct plan plan;

@@ -232,7 +232,85 @@ static void choices(void **state)
         }
         expect_int("asking without taking says the same", fits,
                    gpu_accounts_choose(&l, &r, &a, NULL, &again));
+        expect_true("what fits could also fit the empty node",
+                    !fits || gpu_accounts_could(&l, &r, &a, &again));
         expect_true("choosing changes nothing", gpu_accounts_digest(&l) == before);
+        pod_free(p);
+        gpu_accounts_deinit(&l);
+        arena_deinit(&a);
+    }
+    expect_done();
+}
+
+/* All cards are held; only their sizes count. */
+static void what_the_empty_node_could_hold(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        const char *mode, *cards;
+        struct fixture_pod pod;
+        bool could;
+        int64_t largest, all_cards; /* could false */
+    } rows[] = {
+        {"the size of the largest", "cgpu", "15,24", {.name = "p", .c = {{.gib = 24}}}, true, 0, 0},
+        {"one more", "cgpu", "15,24", {.name = "p", .c = {{.gib = 25}}}, false, 24, 0},
+        {"a sick card may recover",
+         "cgpu",
+         "15,24*",
+         {.name = "p", .c = {{.gib = 24}}},
+         true,
+         0,
+         0},
+        {"two shares on two cards",
+         "cgpu",
+         "15,24",
+         {.name = "p", .containers = 2, .c = {{.gib = 24}, {.gib = 15}}},
+         true,
+         0,
+         0},
+        {"two that need the larger one",
+         "cgpu",
+         "15,24",
+         {.name = "p", .containers = 2, .c = {{.gib = 16}, {.gib = 16}}},
+         false,
+         24,
+         0},
+        {"whole cards", "topology", "15,15", {.name = "p", .c = {{.cards = 2}}}, true, 0, 0},
+        {"more than there are",
+         "topology",
+         "15,15",
+         {.name = "p", .c = {{.cards = 3}}},
+         false,
+         0,
+         2},
+        {"another mode is not a matter of size",
+         "topology",
+         "15",
+         {.name = "p", .c = {{.gib = 16}}},
+         true,
+         0,
+         0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct arena a;
+        struct gpu_accounts l;
+        struct gpu_request r;
+        struct gpu_accounts_why why;
+        arena_init(&a, 0);
+        gpu_accounts_init(&l);
+        gpu_accounts_set_inventory(&l, fixture_inventory(&a, rows[i].mode, rows[i].cards), NULL);
+        for (size_t k = 0; k < l.inventory.cards_len; k++)
+            l.cards[k] = (struct gpu_accounts_card){.used_gib = 9, .whole_holders = 1};
+        l.unplaced_gib = 5;
+        struct pod *p = fixture_make_pod(&rows[i].pod);
+        gpu_request_read(p, &p->arena, &r, NULL);
+        bool could = gpu_accounts_could(&l, &r, &a, &why);
+        expect_int(rows[i].row, rows[i].could, could);
+        if (!could) {
+            expect_int(rows[i].row, rows[i].largest, why.largest_gib);
+            expect_int(rows[i].row, rows[i].all_cards, why.free_cards);
+        }
         pod_free(p);
         gpu_accounts_deinit(&l);
         arena_deinit(&a);
@@ -244,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(choices),
+        cmocka_unit_test(what_the_empty_node_could_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,9 @@ static void a_pod_is_told_after_a_second_and_again_when_the_class_changes(void *
     expect_int("only of this very pod", 2, shell_count(twin, "PATCH", "\"uid\":\"u-p\""));
     expect_int("room is missing", 1, shell_count(twin, "PATCH", "\"reason\":\"Unschedulable\""));
     expect_int("pods are missing", 1, shell_count(twin, "PATCH", "\"reason\":\"WaitingForGang\""));
-    expect_int("in our words", 2,
-               shell_count(twin, "PATCH", "\"message\":\"0/3 nodes fit: all are full\""));
+    expect_int("in our words, and when that was so", 2,
+               shell_count(twin, "PATCH",
+                           "\"message\":\"0/3 nodes fit: all are full" POD_WRITER_SEEN "20"));
     expect_done();
 }
 
@@ -143,7 +144,10 @@ static void what_the_pod_says_already_is_not_written_again(void **state)
         int writes;
     } rows[] = {
         {"the same, from the leader before us", "False", "Unschedulable",
+         "0/3 nodes fit: all are full" POD_WRITER_SEEN "2026-11-16T09:30:00Z)", 0},
+        {"the same, from before there were times", "False", "Unschedulable",
          "0/3 nodes fit: all are full", 0},
+        {"a longer one", "False", "Unschedulable", "0/3 nodes fit: all are full of pods", 1},
         {"another sentence", "False", "Unschedulable", "0/2 nodes fit: all are full", 1},
         {"another reason", "False", "WaitingForGang", "0/3 nodes fit: all are full", 1},
         {"no condition yet", NULL, NULL, NULL, 1},
@@ -251,36 +255,89 @@ static void what_finds_no_room_in_the_queue_is_said_later(void **state)
     expect_done();
 }
 
-static void a_gang_has_one_event_for_each_class(void **state)
+static struct gang *gang_of(int members)
 {
-    (void)state;
-    drain();
-    start(100);
-    for (int i = 0; i < 3; i++) {
-        static const char *const names[] = {"a", "b", "c"};
+    for (int i = 0; i < members; i++) {
+        AUTO_STRBUF name = {0};
+        strbuf_addf(&name, "m-%02d", i);
         (void)cluster_put_pod(
             &c,
             fixture_make_pod(&(struct fixture_pod){
-                .name = names[i],
+                .name = strbuf_str(&name),
                 .labels = PAIRS("pod-group.scheduling.sigs.k8s.io/name", "g",
                                 "pod-group.scheduling.sigs.k8s.io/min-available", "3")}),
             NULL);
     }
-    struct gang *g = cluster_find_pod(&c, "d/a")->gang;
-    expect_int("three members", 3, (int64_t)g->members.len);
-    why.sentence = "room for 2 of 3 pods";
-    why.class = 7;
+    struct gang *g = cluster_find_pod(&c, "d/m-00")->gang;
+    expect_int("all are members", members, (int64_t)g->members.len);
     for (size_t i = 0; i < g->members.len; i++)
         pod_trace_see(&trace, g->members.items[i], (int64_t)SEEN_MS * 1000);
+    why.sentence = "room for 2 of 3 pods";
+    why.class = 7;
+    return g;
+}
+
+static void each_member_has_an_event_for_each_class(void **state)
+{
+    (void)state;
+    drain();
+    start(100);
+    struct gang *g = gang_of(3);
     (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + LONG_MS);
-    shell_await(twin, "POST", "/events", 1);
+    shell_await(twin, "POST", "/events", 3);
     shell_await(twin, "PATCH", "/pods/", 3);
+    expect_int("the second member too", 1, shell_count(twin, "POST", "\"name\":\"m-01\""));
     why.class = 8;
     why.sentence = "room for 1 of 3 pods";
     (void)pod_writer_report_waiting(status, g, &why, SEEN_MS + 2 * LONG_MS);
     drain();
     expect_int("each member is told twice", 6, shell_count(twin, "PATCH", "/pods/"));
-    expect_int("two Events in all", 2, shell_count(twin, "POST", "/events"));
+    expect_int("by as many Events", 6, shell_count(twin, "POST", "/events"));
+    expect_int("which have a time of their own", 0, shell_count(twin, "POST", POD_WRITER_SEEN));
+    expect_done();
+}
+
+/* More than POD_WRITER_MEMBERS: the last Events come one by one, with the slow refresh. */
+static void the_events_of_a_large_gang_are_spread_out(void **state)
+{
+    (void)state;
+    drain();
+    start(100);
+    struct gang *g = gang_of(POD_WRITER_MEMBERS + 2);
+    int64_t now = SEEN_MS + LONG_MS;
+    (void)pod_writer_report_waiting(status, g, &why, now);
+    shell_await(twin, "POST", "/events", POD_WRITER_MEMBERS);
+    expect_true("one more", pod_writer_refresh(status, g, &why, now));
+    expect_true("and the last", pod_writer_refresh(status, g, &why, now));
+    expect_true("all know", !pod_writer_refresh(status, g, &why, now));
+    drain();
+    expect_int("one Event for each", POD_WRITER_MEMBERS + 2, shell_count(twin, "POST", "/events"));
+    expect_int("and one condition", POD_WRITER_MEMBERS + 2, shell_count(twin, "PATCH", "/pods/"));
+    expect_done();
+}
+
+static void other_amounts_are_told_one_member_at_a_time(void **state)
+{
+    (void)state;
+    drain();
+    start(100);
+    struct gang *g = gang_of(2);
+    int64_t now = SEEN_MS + LONG_MS;
+    expect_true("who was not told yet is not refreshed", !pod_writer_refresh(status, g, &why, now));
+    (void)pod_writer_report_waiting(status, g, &why, now);
+    shell_await(twin, "PATCH", "/pods/", 2);
+    why.sentence = "room for 1 of 3 pods";
+    expect_int("of the same class: nobody is due", -1,
+               pod_writer_report_waiting(status, g, &why, now + POD_WRITER_AGAIN_MS));
+    expect_true("too soon", !pod_writer_refresh(status, g, &why, now + POD_WRITER_AGAIN_MS - 1));
+    now += POD_WRITER_AGAIN_MS;
+    expect_true("one", pod_writer_refresh(status, g, &why, now));
+    shell_await(twin, "PATCH", "room for 1 of 3 pods", 1);
+    expect_true("the other", pod_writer_refresh(status, g, &why, now));
+    expect_true("both know", !pod_writer_refresh(status, g, &why, now + LONG_MS));
+    drain();
+    expect_int("a condition each", 2, shell_count(twin, "PATCH", "room for 1 of 3 pods"));
+    expect_int("and no other Event", 2, shell_count(twin, "POST", "/events"));
     expect_done();
 }
 
@@ -376,7 +433,9 @@ int main(void)
         TEST(a_server_that_is_away_is_waited_for),
         TEST(a_server_that_says_no_for_one_pod_does_not_hold_up_the_others),
         TEST(what_finds_no_room_in_the_queue_is_said_later),
-        TEST(a_gang_has_one_event_for_each_class),
+        TEST(each_member_has_an_event_for_each_class),
+        TEST(the_events_of_a_large_gang_are_spread_out),
+        TEST(other_amounts_are_told_one_member_at_a_time),
         TEST(each_write_waits_for_its_turn),
         TEST(each_kind_of_write_has_its_own_ways),
     };

@@ -178,14 +178,15 @@ static void the_next_leader_goes_on_with_the_clock_of_the_last(void **state)
     expect_done();
 }
 
-/* One member runs, one does not fit. */
-static struct gang *put_broken(void)
+/* One member runs; the other does not fit, or is a pod of the test's. */
+static struct gang *put_broken_with(struct pod *other)
 {
     RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 4000));
     RESET(&k.intake, INTAKE_POD_GROUPS, group_with("Scheduling", 1, 0));
-    RESET(&k.intake, INTAKE_PODS,
-          POD(.name = "a", .labels = BARE, .node = "n1", .c = {{.cpu_milli = 3000}}),
-          POD(.name = "b", .labels = BARE, .c = {{.cpu_milli = 3000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "a", .labels = BARE, .node = "n1", .c = {{.cpu_milli = 3000}}));
+    if (other != NULL)
+        SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, other);
     sched_loop_kit_start(&k);
     sched_loop_kit_run(&k, 3 * PODGROUPS_DELAY_MS);
     struct gang *g = gangs_find(&k.sched.cluster, "d/g");
@@ -193,6 +194,11 @@ static struct gang *put_broken(void)
     podgroups_trial(k.sched.podgroups, g)->broken_ms -= 60000;
     sched_loop_poke(&k.sched);
     return g;
+}
+
+static struct gang *put_broken(void)
+{
+    return put_broken_with(POD(.name = "b", .labels = BARE, .c = {{.cpu_milli = 3000}}));
 }
 
 static void a_stale_gang_is_kept(void **state)
@@ -204,9 +210,34 @@ static void a_stale_gang_is_kept(void **state)
         "it says so", 2,
         shell_count(
             k.twin, "POST",
-            "gang d/g has 1 of 2 pods on nodes, and for 60 s no place for the others: they stay"));
+            "gang d/g has 1 of 2 pods on nodes, too few for 60 s: no place for 1; those on nodes "
+            "stay (--stale-gang=keep)"));
     expect_true("once", podgroups_trial(k.sched.podgroups, g)->told_broken);
     expect_int("nobody is sent away", 0, shell_count(k.twin, "DELETE", NULL));
+    expect_done();
+}
+
+static void a_stale_gang_whose_other_pods_do_not_exist_says_so(void **state)
+{
+    const struct {
+        const char *sentence;
+        struct pod *other;
+        const char *says;
+    } rows[] = {
+        {"scaled in", NULL, "for 60 s: 1 does not exist; those on nodes stay"},
+        {"gated", POD(.name = "b", .labels = BARE, .gated = true),
+         "for 60 s: 1 has scheduling gates;"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (i > 0) {
+            (void)teardown(state);
+            (void)setup_keep(state);
+        }
+        (void)put_broken_with(rows[i].other);
+        sched_loop_kit_await(&k, "POST", "\"reason\":\"StaleGang\"", 2);
+        expect_int(rows[i].sentence, 2, shell_count(k.twin, "POST", rows[i].says));
+        expect_int("not that there is no room", 0, shell_count(k.twin, "POST", "no place for"));
+    }
     expect_done();
 }
 
@@ -250,6 +281,7 @@ int main(void)
         TEST(a_quorum_that_goes_ends_the_attempt_without_a_word),
         TEST(the_next_leader_goes_on_with_the_clock_of_the_last),
         TEST(a_stale_gang_is_kept),
+        TEST(a_stale_gang_whose_other_pods_do_not_exist_says_so),
         cmocka_unit_test_setup_teardown(a_stale_gang_is_sent_away_when_asked_for, setup_evict,
                                         teardown),
         TEST(a_gang_that_is_about_to_end_is_not_stale),

@@ -96,7 +96,7 @@ static void a_status_is_written_when_it_has_changed(void **state)
         shell_count(k.twin, "PATCH",
                     "\"max\":1,\"skipped\":\"is at its max of 1 pods\"},{\"unit\":1,"
                     "\"resource\":\"ecs\",\"pods\":1,\"skipped\":\"0/1 of its nodes fit: 1 has "
-                    "too little cpu (asked: 4, largest free: 1 on n2)\"}") > 0);
+                    "too little cpu even when empty (asked: 4, largest: 2 on n2)\"}") > 0);
     expect_done();
 }
 

@@ -6,6 +6,7 @@
 
 #include "scheduler/cache/policies.h"
 #include "scheduler/cycle/attempt.h"
+#include "scheduler/model/gpu_prices.h"
 
 static struct queue queue;
 static struct arena attempts; /* one attempt's */
@@ -260,6 +261,94 @@ static void cpus_are_called_back_again_after_a_while_and_not_before(void **state
     expect_done();
 }
 
+/* What is said of the gang now; "fits" and "nothing": the verdict. Nothing may change by asking. */
+static const char *asked(const char *key)
+{
+    struct cycle_result r;
+    struct gang *g = map_get(&c.gangs, key);
+    struct queue_entry before = *(struct queue_entry *)ids_find(&queue.entries, g->id);
+    uint64_t digest = cluster_digest(&c), changes = c.gpu_prices->changes;
+    strbuf_reset(&said);
+    attempt_ask(&attempt, g, &r);
+    const struct queue_entry *after = ids_find(&queue.entries, g->id);
+    expect_str("no hook is called", "", strbuf_str(&said));
+    expect_true("the model is as before", digest == cluster_digest(&c));
+    expect_true("also what its prices follow", changes == c.gpu_prices->changes);
+    expect_true("the queue too", before.state == after->state && before.wake == after->wake &&
+                                     before.ready_ms == after->ready_ms &&
+                                     before.attempts == after->attempts);
+    return r.verdict == CYCLE_PLACED    ? "fits"
+           : r.verdict == CYCLE_NOTHING ? "nothing"
+                                        : arena_strdup(&arena, r.sentence);
+}
+
+static void what_an_attempt_would_say_is_asked_without_one(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 9000));
+    PUT(.name = "v", .node = "n", CPU(4000));
+    PUT(.name = "w", .node = "n", CPU(1000));
+    PUT(.name = "p", CPU(6000));
+    PUT(.name = "a", .labels = MEMBER("g", "2"), CPU(5000), .created_s = 1);
+    PUT(.name = "b", .labels = MEMBER("g", "2"), CPU(5000), .created_s = 1);
+    PUT(.name = "l", .labels = MEMBER("lacking", "2"), CPU(5000), .created_s = 1);
+    while (strcmp(next(), "nobody's turn") != 0)
+        ;
+    expect_str("a pod", "0/1 nodes fit: 1 has too little cpu (asked: 6, largest free: 4 on n)",
+               asked("pod d/p"));
+    expect_str("as the queue knows", queue_why(&queue, map_get(&c.gangs, "pod d/p"))->sentence,
+               asked("pod d/p"));
+    (void)cluster_remove_pod(&c, "d/w", NULL, hooks);
+    expect_str("new amounts",
+               "0/1 nodes fit: 1 has too little cpu (asked: 6, largest free: 5 on n)",
+               asked("pod d/p"));
+    expect_str("of a gang",
+               "gang d/g: room for 1 of 2 pods; pod b: 0/1 nodes fit: 1 has too little cpu (asked: "
+               "5, largest free: 0 on n)",
+               asked("gang d/g"));
+    expect_str("pods that do not exist yet",
+               queue_why(&queue, map_get(&c.gangs, "gang d/lacking"))->sentence,
+               asked("gang d/lacking"));
+    (void)cluster_remove_pod(&c, "d/v", NULL, hooks);
+    expect_str("it could go", "fits", asked("pod d/p"));
+    expect_str("and was not woken by the question", "nobody's turn", next());
+    expect_done();
+}
+
+static void victims_are_not_looked_for_and_those_that_leave_are_named(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    (void)PUT(.name = "v", .node = "n", CPU(4000));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 10, CPU(4000));
+    attempt.all_stay = true;
+    (void)next();
+    expect_str("v could go", "0/1 nodes fit: 1 has too little cpu (asked: 4, largest free: 0 on n)",
+               asked("pod d/p"));
+    attempt.all_stay = false;
+    queue_touch(&queue, p->gang, now_ms += QUEUE_BACKOFF_MAX_MS);
+    (void)next();
+    expect_str("v goes",
+               "0/1 nodes fit: 1 has too little cpu (asked: 4, largest free: 0 on n); pods are "
+               "leaving n for it",
+               asked("pod d/p"));
+    expect_done();
+}
+
+static void cpus_that_may_be_called_back_are_left_to_the_attempt(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(
+        &c, NODE(.name = "n", .topology = fixture_topology(&arena, 1, 1, 4, 1, NULL)));
+    PUT(.name = "b", .node = "n", CPU(2000),
+        .annotations = PAIRS("cpuset-scheduler", "true", "cpu-policy", "static-burst",
+                             NAME_ANN_CPUSET, WHOLE, NAME_ANN_CPUSET_APPLIED, WHOLE));
+    PUT(.name = "p", .annotations = PAIRS("cpuset-scheduler", "true"), CPU(2000));
+    (void)next();
+    expect_str("it knows from whom", "nothing", asked("pod d/p"));
+    expect_done();
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -271,6 +360,9 @@ int main(void)
         A(gangs_that_are_placed_together_are_looked_at_again),
         A(time_that_may_help_is_awaited),
         A(cpus_are_called_back_again_after_a_while_and_not_before),
+        A(what_an_attempt_would_say_is_asked_without_one),
+        A(victims_are_not_looked_for_and_those_that_leave_are_named),
+        A(cpus_that_may_be_called_back_are_left_to_the_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,76 @@ static const char *try_gang(const char *key)
     return places(run_gang(key, &result));
 }
 
+/* A card of 40 GiB that nobody has, then a node with one that is taken, then one more. */
+static void a_request_that_no_node_could_ever_hold_reads_otherwise_than_a_full_cluster(void **state)
+{
+    (void)state;
+    const char *small = fixture_inventory(&arena, "cgpu", "24,24");
+    const char *large = fixture_inventory(&arena, "cgpu", "48");
+    (void)cluster_put_node(&c, NODE(.name = "n1", .gib = 48, .inventory = small));
+    PUT(.name = "u", .node = "n1", .c = {{.gib = 20}});
+    PUT(.name = "p", .c = {{.gib = 40}});
+    expect_str("none", "p@-", try_gang("pod d/p"));
+    expect_str("although n1 offers 48 GiB in all, of which 28 are free",
+               "0/1 nodes fit: 1 has no card with 40 GiB even when empty (largest: 24 GiB on "
+               "n1/GPU0); no node could ever take it",
+               result.sentence);
+    uint64_t class = result.class;
+    expect_true("a node that comes may", result.wakes & EVENT_NODE_ADDED);
+    PUT(.name = "v", .node = "n2", .c = {{.gib = 10}});
+    expect_true("it wakes",
+                (cluster_put_node(&c, NODE(.name = "n2", .gib = 48, .inventory = large)) &
+                 result.wakes) != 0);
+    expect_str("it is full", "p@-", try_gang("pod d/p"));
+    expect_str("one could hold it",
+               "0/2 nodes fit: 1 has too little aliyun.com/gpu-mem (asked: 40, largest free: 38 on "
+               "n2), 1 has no card with 40 GiB even when empty (largest: 24 GiB on n1/GPU0)",
+               result.sentence);
+    expect_true("another class: it is told at once", result.class != class);
+    (void)cluster_remove_pod(&c, "d/v", NULL, hooks);
+    expect_str("and does", "p@n2", try_gang("pod d/p"));
+    expect_done();
+}
+
+/* What the empty node lacks comes before what pods hold of it. */
+static void the_size_of_a_node_comes_before_what_is_free(void **state)
+{
+    (void)state;
+    const struct {
+        const char *sentence;
+        struct fixture_container ask;
+        const char *says;
+    } rows[] = {
+        {"cpu is taken, and memory never enough",
+         {.cpu_milli = 2000, .memory_bytes = 4096},
+         "has too little memory even when empty (asked: 4Ki, largest: 2Ki on n)"},
+        {"cpu is taken, and the resource not there",
+         {.cpu_milli = 2000, .other = "a.b/c", .other_amount = 1},
+         "does not offer a.b/c"},
+        {"cpu is taken, and no card large enough",
+         {.cpu_milli = 2000, .gib = 25},
+         "has no card with 25 GiB even when empty (largest: 24 GiB on n/GPU0)"},
+        {"cpu is taken, and a card is",
+         {.cpu_milli = 2000, .gib = 24},
+         "has too little cpu (asked: 2, largest free: 1 on n)"},
+        {"exactly the empty node",
+         {.cpu_milli = 4000, .memory_bytes = 2048},
+         "has too little cpu (asked: 4, largest free: 1 on n)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fresh();
+        (void)cluster_put_node(&c,
+                               NODE(.name = "n", .cpu_milli = 4000, .memory_bytes = 2048, .gib = 24,
+                                    .inventory = fixture_inventory(&arena, "cgpu", "24")));
+        PUT(.name = "u", .node = "n", .c = {{.cpu_milli = 3000}});
+        PUT(.name = "p", .c = {rows[i].ask});
+        (void)try_gang("pod d/p");
+        const char *says = strstr(result.sentence, rows[i].says);
+        expect_str(rows[i].sentence, rows[i].says, says != NULL ? rows[i].says : result.sentence);
+    }
+    expect_done();
+}
+
 static void a_lone_pod(void **state)
 {
     (void)state;
@@ -21,9 +91,11 @@ static void a_lone_pod(void **state)
     expect_int("a node may help", EVENT_NODE_ADDED, result.wakes);
     (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 3999));
     expect_str("one milli short", "a@-", try_gang("pod d/a"));
-    expect_str("says so",
-               "0/1 nodes fit: 1 has too little cpu (asked: 4, largest free: 3999m on n2)",
-               result.sentence);
+    expect_str(
+        "says so",
+        "0/1 nodes fit: 1 has too little cpu even when empty (asked: 4, largest: 3999m on n2); no "
+        "node could ever take it",
+        result.sentence);
     expect_true("room may help",
                 (result.wakes & EVENT_NODE_CAPACITY) && (result.wakes & EVENT_POD_GONE));
     expect_true("labels may not", !(result.wakes & EVENT_NODE_LABELS));
@@ -162,6 +234,8 @@ static void a_large_gang_is_not_told_of_every_pod(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(a_request_that_no_node_could_ever_hold_reads_otherwise_than_a_full_cluster),
+        T(the_size_of_a_node_comes_before_what_is_free),
         T(a_lone_pod),
         T(all_or_nothing),
         T(members_beyond_the_quorum_go_as_they_fit),

@@ -125,25 +125,30 @@ static void a_refusal_asks_again_only_what_changed(void **state)
     expect_true("remembered", r != NULL && r->generation == c.table->generation);
     expect_str(
         "the words",
-        "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1 on n), 1 is cordoned",
+        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1 on n), 1 is "
+        "cordoned",
         reasons_sentence(&choice.why, &arena));
     r->nodes[1].free = 1700; /* what is remembered, not what is */
     pipeline_choose(&pipeline, p, &arena, &choice);
-    expect_str("not asked again",
-               "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1700m on o), 1 is "
-               "cordoned",
-               reasons_sentence(&choice.why, &arena));
+    expect_str(
+        "not asked again",
+        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1700m on o), 1 "
+        "is cordoned",
+        reasons_sentence(&choice.why, &arena));
     (void)cluster_put_node(&c, NODE(.name = "o", .cpu_milli = 600));
     pipeline_choose(&pipeline, p, &arena, &choice);
     expect_str(
         "asked again",
-        "0/3 nodes fit: 2 have too little cpu (asked: 2, largest free: 1 on n), 1 is cordoned",
+        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1 on n), 1 is "
+        "cordoned",
         reasons_sentence(&choice.why, &arena));
     (void)cluster_put_node(&c, NODE(.name = "q", .cpu_milli = 1000));
     pipeline_choose(&pipeline, p, &arena, &choice);
-    expect_str("a reason that nobody has any more",
-               "0/3 nodes fit: 3 have too little cpu (asked: 2, largest free: 1 on n)",
-               reasons_sentence(&choice.why, &arena));
+    expect_str(
+        "a reason that nobody has any more",
+        "0/3 nodes fit: 3 have too little cpu even when empty (asked: 2, largest: 1 on n); no node "
+        "could ever take it",
+        reasons_sentence(&choice.why, &arena));
     expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_CAPACITY | EVENT_POD_GONE,
                choice.wakes);
     (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 2000));

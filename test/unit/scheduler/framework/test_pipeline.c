@@ -58,7 +58,8 @@ static void one_pod_one_node(void **state)
         {"one byte more",
          {.name = "p", .c = {{.memory_bytes = 1025}}},
          {.name = "n", .memory_bytes = 1024},
-         "has too little memory (asked: 1025, largest free: 1Ki on n)",
+         "has too little memory even when empty (asked: 1025, largest: 1Ki on n); no node could "
+         "ever take it",
          EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"no pod place",
          {.name = "p"},
@@ -78,7 +79,8 @@ static void one_pod_one_node(void **state)
         {"a resource that is offered with 0",
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = 1}}},
          {.name = "n", .other = "a.b/c", .other_amount = -1},
-         "has too little a.b/c (asked: 1, largest free: 0 on n)",
+         "has too little a.b/c even when empty (asked: 1, largest: 0 on n); no node could ever "
+         "take it",
          EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"enough of a resource",
          {.name = "p", .c = {{.other = "a.b/c", .other_amount = 2}}},
@@ -88,7 +90,8 @@ static void one_pod_one_node(void **state)
         {"a hostile amount",
          {.name = "p", .c = {{.cpu_milli = INT64_MAX}}},
          {.name = "n"},
-         "has too little cpu (asked: 9223372036854775807m, largest free: 8 on n)",
+         "has too little cpu even when empty (asked: 9223372036854775807m, largest: 8 on n); no "
+         "node could ever take it",
          EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         /* taints */
         {"cordoned",
@@ -219,7 +222,8 @@ static void one_pod_one_node(void **state)
         {"a share larger than the card",
          {.name = "p", .c = {{.gib = 9}}},
          {.name = "n", .gib = 16, .inventory = cgpu},
-         "has no card with 9 GiB free (largest free: 8 GiB on n/GPU0)",
+         "has no card with 9 GiB even when empty (largest: 8 GiB on n/GPU0); no node could ever "
+         "take it",
          EVENT_NODE_GPU | EVENT_POD_GONE},
         {"no inventory",
          {.name = "p", .c = {{.gib = 8}}},
@@ -244,7 +248,7 @@ static void one_pod_one_node(void **state)
         {"two of one",
          {.name = "p", .c = {{.cards = 2}}},
          {.name = "n", .cards = 2, .inventory = topology},
-         "has fewer than 2 free cards (most free: 1 on n)",
+         "has fewer than 2 cards even when empty (most: 1 on n); no node could ever take it",
          EVENT_NODE_GPU | EVENT_POD_GONE},
         /* health: what the kubelet reports goes down with a sick card a moment later, and then it
          * is fit that refuses */
@@ -261,12 +265,14 @@ static void one_pod_one_node(void **state)
         {"a sick card that is too small itself",
          {.name = "p", .c = {{.gib = 16}}},
          {.name = "n", .gib = 23, .inventory = SICK("cgpu")},
-         "has no card with 16 GiB free (largest free: 8 GiB on n/GPU1)",
+         "has no card with 16 GiB even when empty (largest: 15 GiB on n/GPU0); no node could ever "
+         "take it",
          EVENT_NODE_GPU | EVENT_POD_GONE},
         {"too small, and the kubelet knows",
          {.name = "p", .c = {{.gib = 16}}},
          {.name = "n", .gib = 8, .inventory = SICK("cgpu")},
-         "has too little aliyun.com/gpu-mem (asked: 16, largest free: 8 on n)",
+         "has no card with 16 GiB even when empty (largest: 15 GiB on n/GPU0); no node could ever "
+         "take it",
          EVENT_NODE_CAPACITY | EVENT_POD_GONE},
         {"a sick card in another mode",
          {.name = "p", .c = {{.gib = 12}}},
@@ -281,7 +287,7 @@ static void one_pod_one_node(void **state)
         {"three of two, one of them sick",
          {.name = "p", .c = {{.cards = 3}}},
          {.name = "n", .cards = 3, .inventory = SICK("topology")},
-         "has fewer than 3 free cards (most free: 1 on n)",
+         "has fewer than 3 cards even when empty (most: 2 on n); no node could ever take it",
          EVENT_NODE_GPU | EVENT_POD_GONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -65,13 +65,13 @@ static void where_a_pod_goes(void **state)
         {"not set: waits, however much room there is",
          {REAL("n1", 1), VK("vk-1", 64)},
          {.name = "p", CPU(2000)},
-         "0/2 nodes fit: 1 has too little cpu (asked: 2, largest free: 1 on n1), 1 is virtual and "
-         "the pod does not burst"},
+         "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1), 1 is "
+         "virtual and the pod does not burst; no node could ever take it"},
         {"not set, and tolerates everything: waits as well",
          {REAL("n1", 1), VK("vk-1", 64)},
          {.name = "p", CPU(2000), .spec = EVERYTHING},
-         "0/2 nodes fit: 1 has too little cpu (asked: 2, largest free: 1 on n1), 1 is virtual and "
-         "the pod does not burst"},
+         "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1), 1 is "
+         "virtual and the pod does not burst; no node could ever take it"},
         {"its nodeSelector asks for virtual nodes",
          {VK("vk-1", 64)},
          {.name = "p", .spec = EVERYTHING ",\"nodeSelector\":{\"type\":\"virtual-kubelet\"}"},
@@ -129,13 +129,14 @@ static void where_a_pod_goes(void **state)
         {"eci: nor the provider's on a node that is not virtual",
          {{.name = "n1", .taints = "[" PROVIDER "]"}, VK("vk-1", 1)},
          {.name = "p", CPU(2000), ECI},
-         "0/2 nodes fit: 1 has too little cpu (asked: 2, largest free: 1 on vk-1), 1 has the taint "
-         "virtual-kubelet.io/provider=alibabacloud:NoSchedule that the pod does not tolerate"},
+         "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on vk-1), 1 "
+         "has the taint virtual-kubelet.io/provider=alibabacloud:NoSchedule that the pod does not "
+         "tolerate; no node could ever take it"},
         {"eci: there is no virtual node",
          {REAL("n1", 1)},
          {.name = "p", CPU(2000), ECI},
-         "0/1 nodes fit: 1 has too little cpu (asked: 2, largest free: 1 on n1); the cluster has no "
-         "virtual node to burst to"},
+         "0/1 nodes fit: 1 has too little cpu even when empty (asked: 2, largest: 1 on n1); no "
+         "node could ever take it; the cluster has no virtual node to burst to"},
         {"eci_only: not on a real one, however empty",
          {REAL("n1", 64), VK("vk-1", 2)},
          {.name = "p", CPU(2000), ONLY},
@@ -143,8 +144,8 @@ static void where_a_pod_goes(void **state)
         {"eci_only: waits for a virtual one",
          {REAL("n1", 64), VK("vk-1", 2)},
          {.name = "p", CPU(2001), ONLY},
-         "0/2 nodes fit: 1 has too little cpu (asked: 2001m, largest free: 2 on vk-1), 1 is not "
-         "virtual and the pod asks for virtual nodes only"},
+         "0/2 nodes fit: 1 has too little cpu even when empty (asked: 2001m, largest: 2 on vk-1), "
+         "1 is not virtual and the pod asks for virtual nodes only; no node could ever take it"},
         {"eci_only: there is no virtual node",
          {REAL("n1", 64), REAL("n2", 64)},
          {.name = "p", ONLY},
@@ -212,10 +213,11 @@ static void a_node_that_becomes_virtual(void **state)
                virtual_explain(&pipeline, cp, cluster_find_node(&c, "x"), &arena));
     expect_int("by the options", 0, cluster_set_virtuals(&c, "a=b", "c=d", &err));
     expect_int("one is virtual", 1, (int64_t)c.virtual_nodes);
-    expect_str("and is burst to",
-               "bursting to virtual node x: 0/1 real nodes fit: 1 has too little cpu (asked: 2, "
-               "largest free: 1 on n1)",
-               virtual_explain(&pipeline, cp, cluster_find_node(&c, "x"), &arena));
+    expect_str(
+        "and is burst to",
+        "bursting to virtual node x: 0/1 real nodes fit: 1 has too little cpu even when empty "
+        "(asked: 2, largest: 1 on n1)",
+        virtual_explain(&pipeline, cp, cluster_find_node(&c, "x"), &arena));
     (void)cluster_put_node(&c, NODE(.name = "x", .labels = PAIRS("a", "c")));
     expect_int("none is, without the label", 0, (int64_t)c.virtual_nodes);
     (void)cluster_put_node(&c, NODE(.name = "x", .labels = PAIRS("a", "b")));
@@ -247,8 +249,8 @@ static void the_sentence(void **state)
     (void)run_gang("pod d/b", &r);
     expect_str(
         "the virtual one is not among those that do not fit",
-        "b: bursting to virtual node vk-1: 0/2 real nodes fit: 2 have too little cpu (asked: "
-        "2, largest free: 1 on n2)",
+        "b: bursting to virtual node vk-1: 0/2 real nodes fit: 1 has too little cpu (asked: 2, "
+        "largest free: 0 on n1), 1 has too little cpu even when empty (asked: 2, largest: 1 on n2)",
         bursts_of(&r));
     PUT(.name = "c", CPU(2000), ONLY);
     (void)run_gang("pod d/c", &r);

@@ -170,18 +170,21 @@ static void what_the_api_server_fills_in_is_filled_in(void **state)
         "loaded", 0,
         replay_load_file(
             &r.load,
-            file(
-                &r, "a.yaml",
-                "{kind: PriorityClass, metadata: {name: high}, value: 7}\n---\n"
-                "{kind: PriorityClass, metadata: {name: usual}, value: 3, globalDefault: true}\n---\n"
-                "{kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, pods: 5}}}\n---\n"
-                "{kind: Pod, metadata: {name: a}, spec: {priorityClassName: high, containers: [{name: c, resources: "
-                "{limits: {cpu: 2, memory: 1Gi, x.y/z: 3}, requests: {cpu: 1}}}]}}\n---\n"
-                "{kind: Pod, metadata: {name: b}, spec: {priority: 1, priorityClassName: high}}\n---\n"
-                "{kind: Pod, metadata: {name: c}}\n---\n"
-                "{kind: Pod, metadata: {name: d}, spec: {priorityClassName: system-node-critical}}\n---\n"
-                "{kind: Pod, metadata: {name: e}, spec: {priorityClassName: what}}\n---\n"
-                "{kind: Pod, metadata: {name: f}, spec: {priorityClassName: what}}\n"),
+            file(&r, "a.yaml",
+                 "{kind: PriorityClass, metadata: {name: high}, value: 7}\n---\n"
+                 "{kind: PriorityClass, metadata: {name: usual}, value: 3, globalDefault: "
+                 "true}\n---\n"
+                 "{kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, pods: 5}}}\n---\n"
+                 "{kind: Pod, metadata: {name: a}, spec: {priorityClassName: high, containers: "
+                 "[{name: c, resources: "
+                 "{limits: {cpu: 2, memory: 1Gi, x.y/z: 3}, requests: {cpu: 1}}}]}}\n---\n"
+                 "{kind: Pod, metadata: {name: b}, spec: {priority: 1, priorityClassName: "
+                 "high}}\n---\n"
+                 "{kind: Pod, metadata: {name: c}}\n---\n"
+                 "{kind: Pod, metadata: {name: d}, spec: {priorityClassName: "
+                 "system-node-critical}}\n---\n"
+                 "{kind: Pod, metadata: {name: e}, spec: {priorityClassName: what}}\n---\n"
+                 "{kind: Pod, metadata: {name: f}, spec: {priorityClassName: what}}\n"),
             &err));
     const struct cluster_node *n = cluster_find_node(&r.cluster, "n1");
     expect_int("allocatable from capacity", 4000, n->allocatable.cpu_milli);
@@ -197,10 +200,10 @@ static void what_the_api_server_fills_in_is_filled_in(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_int(rows[i].pod, rows[i].priority,
                    cluster_find_pod(&r.cluster, rows[i].pod)->pod->priority);
-    expect_str(
-        "an unknown class is told once",
-        "team/e: spec.priorityClassName: the input has no PriorityClass what; priority 3 is taken\n",
-        strbuf_str(&r.warnings));
+    expect_str("an unknown class is told once",
+               "team/e: spec.priorityClassName: the input has no PriorityClass what; priority 3 is "
+               "taken\n",
+               strbuf_str(&r.warnings));
     rig_deinit(&r);
     expect_done();
 }
@@ -232,7 +235,8 @@ static void manifests_become_the_pods_that_their_controllers_make(void **state)
          "default/j-0 batch.kubernetes.io/job-name=j job-name=j", NULL},
         {"an indexed Job",
          "{kind: Job, metadata: {name: j}, spec: {completionMode: Indexed, " TEMPLATE "}}",
-         "default/j-0 batch.kubernetes.io/job-completion-index=0 batch.kubernetes.io/job-name=j job-name=j",
+         "default/j-0 batch.kubernetes.io/job-completion-index=0 batch.kubernetes.io/job-name=j "
+         "job-name=j",
          NULL},
         {"a PyTorchJob",
          "{kind: PyTorchJob, metadata: {name: t}, spec: {pytorchReplicaSpecs: {Master: {" TEMPLATE
@@ -364,7 +368,7 @@ static void a_reason_is_said_of_one_node(void **state)
     } rows[] = {
         {"too large",
          {.name = "p", .c = {{.cpu_milli = 9000}}},
-         "has too little cpu (asked: 9, free: 8)"},
+         "has too little cpu even when empty (asked: 9, has: 8)"},
         {"something is wrong with the pod itself",
          {.name = "p",
           .spec = "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"c\"}}]"},
