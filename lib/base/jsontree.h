@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jsontree - mutable JSON: a document is copied, changed and viewed as another. Nodes live as long as
- * their tree; a node has one parent at a time. Readers accept NULL and the wrong kind, as in json.h.
- * Numbers keep their text. The embedded cluster's test/local/patch/jsonnode.h has the rest: parsing,
- * printing, comparing, walking. */
+/* jsontree - mutable JSON: a document is copied, changed and viewed as another. Nodes live as long
+ * as their tree; a node has one parent at a time. Readers accept NULL and the wrong kind, as in
+ * json.h. Numbers keep their text. Parsing, printing, comparing and walking a tree is the embedded
+ * cluster's, in test/local/patch/jsonnode.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,8 +8,8 @@
  *     {"a":1,"b":2}      obj ──► "b" ─► 2 ─► "a" ─► 1 ─┐
  *                                 ▲────────────────────┘
  *
- * Numbers, also new ones, are YYJSON_TYPE_RAW, their text. Nothing recurses: a JSON patch can build a
- * tree deeper than any accepted text.
+ * Numbers, also new ones, are YYJSON_TYPE_RAW, their text. Nothing recurses: a JSON patch can build
+ * a tree deeper than any accepted text.
  */
 #pragma once
 

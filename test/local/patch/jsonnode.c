@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A tree owns the document that it was parsed from, and its nodes point at strings and digits there.
- * Parsing is one pass and copies no string, since most objects are read, changed slightly and
- * printed.
+ * A tree owns the document that it was parsed from, and its nodes point at strings and digits
+ * there. Parsing is one pass and copies no string, since most objects are read, changed slightly
+ * and printed.
  */
 #include "test/local/patch/jsonnode.h"
 

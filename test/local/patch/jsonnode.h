@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jsonnode - what the API server needs of mutable JSON beyond lib/base/jsontree.h: parse, print, clone,
- * compare, walk, change arrays. A removed node stays valid and can be inserted elsewhere. */
+/* jsonnode - what the API server needs of mutable JSON beyond lib/base/jsontree.h: parse, print,
+ * clone, compare, walk, change arrays. A removed node stays valid and can be inserted elsewhere. */
 #pragma once
 
 #include "lib/base/error.h"
@@ -35,7 +35,7 @@ size_t jsonnode_len(const struct jsonnode *n);
 /* jsonnode_path(root, "metadata", "labels", NULL): the node at the end, or NULL. */
 struct jsonnode *jsonnode_path(const struct jsonnode *obj, ...) __attribute__((sentinel));
 void jsonnode_set_int(struct jsontree *t, struct jsonnode *obj, const char *key, int64_t n);
-/* jsonnode_need_path(t, root, "metadata", "labels", NULL): as jsonnode_need_object, at each step. */
+/* jsonnode_need_path(t, root, "metadata", "labels", NULL): jsonnode_need_object at each step. */
 struct jsonnode *jsonnode_need_path(struct jsontree *t, struct jsonnode *obj, ...)
     __attribute__((sentinel));
 /* Returns the removed node, or NULL. */
