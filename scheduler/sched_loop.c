@@ -169,8 +169,8 @@ static void tell_waiting(void *arg)
     int64_t now_ms = clock_mono_ms(), next_ms = -1;
     if (!d->running)
         return;
-    for (size_t i = 0; i < d->queue.parked.len; i++) {
-        const struct queue_entry *e = d->queue.parked.items[i];
+    for (size_t i = 0; i < d->queue.parked.items.len; i++) {
+        const struct queue_entry *e = d->queue.parked.items.items[i];
         int64_t *due_ms = ids_at(&d->tell_due, e->gang->id);
         if (*due_ms >= 0 && *due_ms <= now_ms)
             *due_ms = pod_writer_report_waiting(d->pod_writer, e->gang, &e->why, now_ms);
@@ -241,7 +241,7 @@ struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct bin
 static void retry_reclaim(void *arg)
 {
     struct sched_loop *d = arg;
-    queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
+    queue_wake(&d->queue, cluster_note_freed(&d->cluster, NULL), loop_now_ms(d->loop));
     sched_loop_poke(d);
 }
 
@@ -409,7 +409,7 @@ static void take_back(struct sched_loop *d, struct cluster_pod *cp, const struct
         return;
     if (r->outcome == BINDER_FAILED)
         pod_writer_report_bind_failed(d->pod_writer, cp->pod, r->node, r->error.text);
-    uint32_t events = EVENT_POD_GONE;
+    uint32_t events = cluster_note_freed(&d->cluster, cp->on);
     if (cp->volumes != NULL) { /* its volumes may not be available there */
         nominate(d, cp, NULL);
         events |= EVENT_VOLUME;

@@ -87,11 +87,12 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
 {
     int64_t due_ns = policies_due_ns(a->pipeline->cluster, g);
     bool awaits = r->awaits && will_evict(a, r);
+    queue_set_need(a->queue, g, &r->need);
     if (due_ns != 0 && a->hooks.await_time != NULL)
         a->hooks.await_time(a->hooks.arg, due_ns);
     /* A gang that waits for pods to leave is retried as soon as they are gone, without backoff. */
     if (awaits || r->verdict == CYCLE_WAITING)
-        queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_GONE : 0));
+        queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_LEFT : 0), now_ms);
     else
         queue_park(a->queue, g, r->wakes, now_ms);
     queue_set_why(a->queue, g, r->sentence, r->class, r->verdict == CYCLE_WAITING);
@@ -152,10 +153,13 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
     struct gang *g = queue_pop(a->queue, now.now_ms);
     if (g == NULL)
         return false;
+    bool flushed = queue_is_flushed(a->queue, g);
     arena_reset(a->arena);
     policies_set_now(a->pipeline->cluster, now.wall_ns);
     size_t placed = decide(a, g, &r, now.now_ms);
-    *out = (struct attempt_result){.gang = g, .verdict = r.verdict, .placed = placed};
+    *out = (struct attempt_result){
+        .gang = g, .verdict = r.verdict, .placed = placed, .missed = flushed && placed > 0};
+    queue_charge(a->queue, g, 1 + r.cost);
     follow(a, g, &r, now);
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(a->queue, g);
