@@ -111,17 +111,19 @@ static void lend_holds(struct plan *lent, const struct gang *g)
     }
 }
 
-/* Holds whose member was placed end. */
-static void return_holds(struct plan *lent)
+/* Holds whose member was placed end. Returns the events. */
+static uint32_t return_holds(struct plan *lent)
 {
+    uint32_t events = 0;
     while (lent->steps.len > 0) {
         const struct plan_step *last = &lent->steps.items[lent->steps.len - 1];
         const struct cluster_pod *lost = last[-1].pod, *member = last->pod;
         plan_rollback(lent, lent->steps.len - 2);
         if (member->state != CLUSTER_PENDING)
-            replacement_hold_end(lent->cluster, lost);
+            events |= replacement_hold_end(lent->cluster, lost);
     }
     plan_end(lent);
+    return events;
 }
 
 static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, int64_t now_ms)
@@ -132,7 +134,7 @@ static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, 
     lend_holds(&lent, g);
     plan_begin(&plan, c);
     cycle_run(a->pipeline, g, &plan, a->arena, r); /* commits, or leaves no step */
-    return_holds(&lent);
+    queue_wake(a->queue, return_holds(&lent), now_ms);
     if (a->hooks.decided != NULL)
         a->hooks.decided(a->hooks.arg, r);
     size_t placed = plan.committed ? plan.steps.len : 0;
