@@ -365,6 +365,19 @@ static void a_member_that_could_move_wakes_its_gang(void **state)
     expect_done();
 }
 
+static void members_beyond_the_quorum_may_preempt(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    PUT(.name = "v", .node = "n", CPU(3000));
+    PUT(.name = "a", .labels = MEMBER("g", "1"), .priority = 10, CPU(1000));
+    PUT(.name = "b", .labels = MEMBER("g", "1"), .priority = 10, CPU(3000));
+    expect_str("the quorum", PARTLY ", bind a@n, refused gang d/g", next());
+    now_ms += QUEUE_GANG_MIN_MS;
+    expect_str("then the rest", NO_ROOM ", refused gang d/g, make room v, nominate b@n", next());
+    expect_done();
+}
+
 static const char *affinity(const char *kind, const char *app)
 {
     return arena_printf(&arena,
@@ -445,6 +458,7 @@ int main(void)
         A(what_hinders_preemption_is_awaited_too),
         A(so_is_a_pod_that_leaves),
         A(a_member_that_could_move_wakes_its_gang),
+        A(members_beyond_the_quorum_may_preempt),
         A(who_waits_for_a_pod_is_not_forgotten),
         A(too_little_wakes_nobody),
         A(what_no_event_woke_is_noticed),
