@@ -21,6 +21,7 @@
 #include "scheduler/binding/refresher.h"
 #include "scheduler/reservation_timer.h"
 #include "scheduler/binding/pod_writer.h"
+#include "scheduler/binding/teller.h"
 #include "scheduler/binding/volumes.h"
 
 struct sched_loop_options {
@@ -43,9 +44,8 @@ struct sched_loop {
     struct loop_timer cpu_lending; /* repeats reclaims */
     struct loop_timer policies;    /* when a unit of a ResourcePolicy opens to a waiting pod */
     int64_t policies_due_ms;       /* on clock_mono_ms; 0: never */
-    struct loop_timer tell;        /* tells waiting pods why later */
-    struct ids_table tell_due;     /* by gang: int64_t ms when due; -1: all told */
     struct refresher refresher;    /* keeps true what they were told */
+    struct teller teller;          /* tells waiting pods why */
     struct mailbox *results;
     struct mailbox *evictions;   /* the evictor's results */
     struct mailbox *dryrun_done; /* the dry run's results */

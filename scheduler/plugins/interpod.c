@@ -50,14 +50,13 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 static uint64_t key_version(const struct plugin_ask *ask)
 {
-    return ask->cluster->index->version +
-           ask->cluster->objects->generation[API_OBJECTS_NAMESPACES];
+    return ask->cluster->index->version + ask->cluster->objects->generation[API_OBJECTS_NAMESPACES];
 }
 
 const struct plugin plugin_interpod = {.name = "interpod",
                                        .key = key,
                                        .key_version = key_version,
-                                       .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED |
+                                       .wakes = EVENT_POD_LEFT | EVENT_POD_COUNTED |
                                                 EVENT_NODE_GONE | EVENT_NODE_LABELS |
                                                 EVENT_NAMESPACE,
                                        .depends = PLUGIN_DOMAIN,

@@ -113,7 +113,7 @@ const struct plugin plugin_policy = {
 
 const struct plugin plugin_policy_open = {
     .name = "policy-open",
-    .wakes = EVENT_NODE_LABELS | EVENT_POD_GONE | EVENT_POLICY | EVENT_UNIT,
+    .wakes = EVENT_NODE_LABELS | EVENT_POD_LEFT | EVENT_POLICY | EVENT_UNIT,
     .depends = PLUGIN_HELD,
     .entangles = true, /* a member that fills a unit may open the next for others */
     .applies = applies,

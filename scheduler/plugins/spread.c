@@ -45,7 +45,7 @@ static bool applies(const struct cluster_pod *pod)
 }
 
 const struct plugin plugin_spread = {.name = "spread",
-                                     .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED | EVENT_NODE_GONE |
+                                     .wakes = EVENT_POD_LEFT | EVENT_POD_COUNTED | EVENT_NODE_GONE |
                                               EVENT_NODE_LABELS | EVENT_NODE_TAINTS,
                                      .depends = PLUGIN_DOMAIN,
                                      .score_depends = PLUGIN_DOMAIN,

@@ -199,7 +199,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 }
 
 const struct plugin plugin_volumes_attach = {.name = "volumes_attach",
-                                             .wakes = EVENT_POD_GONE | EVENT_VOLUME,
+                                             .wakes = EVENT_POD_LEFT | EVENT_VOLUME,
                                              .depends = PLUGIN_HELD,
                                              .version = volumes_held_version,
                                              .entangles = true,

@@ -142,7 +142,7 @@ void world_update_pod(struct world *w, uint64_t i)
             cluster_forget(&w->cluster, cp);
             if (cp->gang != NULL)
                 queue_retry(&w->queue, cp->gang, w->now_ms);
-            world_spread_events(w, EVENT_POD_GONE);
+            world_spread_events(w, cluster_note_freed(&w->cluster, NULL));
             return;
         }
         s->f.gated = s->f.node == NULL && world_chance(w, 20);

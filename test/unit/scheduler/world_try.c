@@ -260,19 +260,17 @@ void world_filter_means_reserve(struct world *w)
     }
 }
 
-/* One pod to place. With several, placing is greedy: capacity taken by another pod can move the
- * first one elsewhere, so that the second fits after all; no event can predict that. */
-static bool is_simple(const struct gang *g)
+/* Gangs that are placed as one need only one of them to be tried. */
+static bool is_to_be_tried(const struct world *w, const struct queue_entry *e)
 {
-    size_t waiting = 0, shares = 0;
-    for (size_t i = 0; i < g->members.len; i++) {
-        const struct cluster_pod *cp = g->members.items[i];
-        if (!cluster_pod_is_schedulable(cp))
-            continue;
-        waiting++;
-        shares += cp->gpu.one_card ? 1 : cp->gpu.shares_len;
+    bool soon = queue_parked_is_lucky(e);
+    for (size_t i = 0; i < e->gang->list.len && !soon; i++) {
+        const struct gang *other = gangs_find(&w->cluster, e->gang->list.names[i]);
+        const struct queue_entry *o = other != NULL ? ids_find(&w->queue.entries, other->id) : NULL;
+        soon = o != NULL &&
+               (o->state == GANG_ACTIVE || o->state == GANG_BACKOFF || queue_parked_is_lucky(o));
     }
-    return waiting == 1 && shares <= 1;
+    return soon;
 }
 
 /* What it would be told now is a sentence, and asking leaves the model as it was. */
@@ -286,19 +284,20 @@ static void asking_changes_nothing(struct world *w, struct gang *g)
          "%s waits for nothing", g->key);
 }
 
-/* A gang that sleeps must not be able to go: else an event was missed. */
+/* A gang that sleeps must not be able to go, nor to preempt: else an event was missed. One that may
+ * go by luck, in another order, is woken later. */
 void world_sleepers_cannot_go(struct world *w)
 {
     w->said = "sleeping gangs looked at";
-    for (size_t i = 0; i < w->queue.parked.len; i++) {
-        const struct queue_entry *e = w->queue.parked.items[i];
+    for (size_t i = 0; i < w->queue.parked.items.len; i++) {
+        const struct queue_entry *e = w->queue.parked.items.items[i];
         struct gang *g = e->gang;
         const char *why;
         if (e->why.for_gang && gangs_has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
         asking_changes_nothing(w, g);
-        if (!is_simple(g) || g->list.len > 1)
+        if (is_to_be_tried(w, e))
             continue;
         struct plan plan;
         struct cycle_result r;
@@ -306,6 +305,10 @@ void world_sleepers_cannot_go(struct world *w)
         plan_begin(&plan, &w->cluster);
         cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
         MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)e->wake);
+        /* Where no pod is less important, preemption was not tried. */
+        MUST(w,
+             r.victims_len == 0 || (e->wake & EVENT_POD_LEAVING) == 0 || (e->wake & EVENT_POD_LEFT),
+             "%s sleeps with wake mask %x and may preempt", g->key, (unsigned)e->wake);
         plan_end(&plan);
     }
 }
