@@ -444,7 +444,7 @@ void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp)
 void policy_writer_refused(struct policy_writer *p, const struct gang *g)
 {
     const struct cluster *c = p->config.cluster;
-    for (size_t i = 0; c->policies->entries.len > 1 && i < g->members.len; i++)
+    for (size_t i = 0; map_count(&c->policies->entries) > 1 && i < g->members.len; i++)
         if (cluster_pod_is_schedulable(g->members.items[i]))
             tell_others(p, g->members.items[i]);
 }

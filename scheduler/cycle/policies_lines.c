@@ -40,17 +40,12 @@ static bool can_tell(const struct cluster_pod *cp)
            (cp->cpu == NULL || cp->cpu->illegal == NULL);
 }
 
-static int64_t find_witnesses(const struct cluster *c, const struct policies_entry *e,
-                              struct witnesses *w)
+static int64_t find_witnesses(const struct policies_entry *e, struct witnesses *w)
 {
     int64_t waiting = 0;
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        struct cluster_pod *cp = value;
+    for (size_t i = 0; i < e->members.len; i++) {
+        struct cluster_pod *cp = e->members.items[i];
         const struct policy_membership *s = &cp->membership;
-        if (s->group == NULL || s->group->of != e)
-            continue;
         if (cluster_pod_is_schedulable(cp)) {
             waiting++;
             if (can_tell(cp) && comes_first(cp, w->waiting))
@@ -111,12 +106,10 @@ size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct
                       struct policies_line **out, int64_t *waiting)
 {
     struct cluster *c = ask->cluster;
-    const struct policies_entry *e = NULL;
+    const struct policies_entry *e =
+        p->invalid == NULL ? map_get(&c->policies->entries, p->object.key) : NULL;
     struct witnesses w = {0};
-    for (size_t i = 0; i < c->policies->entries.len && e == NULL; i++)
-        if (c->policies->entries.items[i]->policy == p)
-            e = c->policies->entries.items[i];
-    *waiting = e != NULL ? find_witnesses(c, e, &w) : 0;
+    *waiting = e != NULL ? find_witnesses(e, &w) : 0;
     *out = arena_new(a, struct policies_line, p->units_len);
     for (size_t i = 0; i < p->units_len; i++) {
         struct policies_line *line = &(*out)[i];

@@ -33,6 +33,8 @@ struct pod_counters_traits;
 struct api_objects;
 struct policies;
 struct policies_group;
+struct policies_mark;
+struct policies_space;
 struct reservations;
 struct replacement_hold;
 struct node_table;
@@ -116,6 +118,12 @@ struct policy_membership {
     bool leaving;                 /* counted as terminating */
     uint64_t by;       /* hash of the uid of the policy that assigned the unit; 0: none */
     const char *lacks; /* its group's */
+    bool stale;        /* it left its group and is about to join one: policies_work */
+    size_t place;      /* in its policy's members, or in its namespace's stale pods */
+    struct policies_space *space; /* its namespace */
+    size_t space_place;           /* in space->pods */
+    struct policies_mark *marks;  /* by label, or NULL: policies_index.h */
+    uint32_t marks_len;
 };
 
 struct cluster_pod {
