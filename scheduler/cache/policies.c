@@ -80,7 +80,8 @@ const char *policies_others(const struct cluster *c, const struct cluster_pod *c
     enum { NAMED = 8 };
     struct policies_entry *all[NAMED + 2]; /* its own too, and one that is not named */
     const struct policy *holds = policies_of(cp);
-    size_t len = holds != NULL ? policies_index_all(c->policies, cp, NAMED + 2, all) : 0;
+    bool several = holds != NULL && cp->membership.space->entries > 1;
+    size_t len = several ? policies_index_all(c->policies, cp, NAMED + 2, all) : 0;
     size_t named = 0;
     AUTO_STRBUF names = {0};
     for (size_t i = 0; i < len; i++) {
