@@ -38,6 +38,8 @@ static void print(void *arg, void *msg)
     pthread_mutex_unlock(&h->lock);
     int64_t began_us = clock_mono_us();
     if (wanted) {
+        if (h->settle != NULL)
+            h->settle(h->settle_arg);
         size_t guess = map_count(&h->cluster->pods) * POD_BYTES +
                        map_count(&h->cluster->nodes) * NODE_BYTES + POD_BYTES;
         strbuf_reserve(&text, h->last_len > 0 ? h->last_len + h->last_len / 8 : guess);

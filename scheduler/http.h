@@ -25,6 +25,9 @@ enum {
 
 struct http {
     const struct cluster *cluster;
+    /* Completes the model before it is dumped; NULL: it is complete. Set after http_init. */
+    void (*settle)(void *arg);
+    void *settle_arg;
     struct mailbox *asks;
     pthread_mutex_t lock;
     pthread_cond_t changed;

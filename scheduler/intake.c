@@ -25,7 +25,10 @@
 #include "scheduler/model/rejections.h"
 #include "scheduler/cache/gangs.h"
 
-enum { INTAKE_MAILBOX = 4096 };
+enum {
+    INTAKE_MAILBOX = 4096,
+    INTAKE_REST_MS = 20 /* between changes of policies of one namespace that take long */
+};
 
 static struct metric unreadable = {
     .kind = METRIC_COUNTER,
@@ -36,6 +39,11 @@ static struct metric rejected = {.kind = METRIC_COUNTER,
                                  .name = "cosched_scheduler_kubelet_rejections_total",
                                  .help = "Pods of ours that a kubelet rejected, by its reason.",
                                  .label = "reason"};
+
+static struct metric superseded = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_superseded_versions_total",
+    .help = "Versions of objects that were not applied because a newer one waited."};
 
 static void gang_changed(void *arg, struct gang *g)
 {
@@ -187,12 +195,14 @@ static uint32_t drop_group(const struct change *ch, struct name name)
 
 static uint32_t put_policy(const struct change *ch, void *object)
 {
-    return policies_put(ch->in->cluster, object);
+    (void)policies_submit(ch->in->cluster, object);
+    return 0; /* gangs are woken by the change, when it is made */
 }
 
 static uint32_t drop_policy(const struct change *ch, struct name name)
 {
-    return policies_remove(ch->in->cluster, name.key, name.uid);
+    (void)policies_submit_removal(ch->in->cluster, name.key, name.uid);
+    return 0;
 }
 
 static struct name name_object(const void *object)
@@ -354,6 +364,12 @@ static uint32_t drop_object(const struct change *ch, struct name name)
     return api_objects_remove(ch->in->cluster->objects, rows[ch->kind].store, name.key, name.uid);
 }
 
+/* An unreadable version does not replace an older one that waits: what that says holds on. */
+static bool is_whole(enum intake_kind kind, const void *object)
+{
+    return rows[kind].verbs != &pods || ((const struct pod *)object)->unreadable == NULL;
+}
+
 /* Drops objects that a full list does not contain. */
 static uint32_t drop_missing(const struct change *ch, const struct map *listed)
 {
@@ -396,16 +412,60 @@ static uint32_t reset(const struct change *ch, struct reflector_message *message
     return events | put_all(ch, message);
 }
 
+static void work_on_policies(void *arg)
+{
+    struct intake *in = arg;
+    enum policies_progress now = policies_work(in->cluster, &in->hooks, POLICIES_SLICE);
+    if (now != POLICIES_DONE)
+        loop_timer_set(in->loop, &in->policies, now == POLICIES_REST ? INTAKE_REST_MS : 0,
+                       work_on_policies, in);
+    queue_wake(in->queue, policies_take_events(in->cluster), loop_now_ms(in->loop));
+    in->changed(in->arg);
+}
+
+void intake_settle(struct intake *in)
+{
+    policies_settle(in->cluster, &in->hooks);
+    queue_wake(in->queue, policies_take_events(in->cluster), loop_now_ms(in->loop));
+}
+
+/* Lists are applied at once: nothing else goes on. */
+static void follow_policies(struct intake *in, enum reflector_event event)
+{
+    if (event == REFLECTOR_PUT || event == REFLECTOR_DELETE)
+        loop_timer_set(in->loop, &in->policies, 0, work_on_policies, in);
+    else
+        intake_settle(in);
+}
+
+static bool is_superseded(struct intake *in, enum intake_kind kind,
+                          const struct reflector_message *message)
+{
+    if (message->event != REFLECTOR_PUT || !is_whole(kind, message->objects[0]))
+        return false;
+    struct name name = rows[kind].verbs->name(message->objects[0]);
+    if (intake_latest_arrived(&in->latest, (int)kind, name.key, name.uid))
+        return false;
+    metrics_inc(&superseded, NULL);
+    return true;
+}
+
 void intake_message(struct intake *in, struct reflector_message *message)
 {
     const struct intake_source *source = message->arg;
-    const struct cluster_hooks hooks = {
-        .gang_changed = gang_changed, .gang_vanishing = gang_vanishing, .arg = in};
-    const struct change ch = {.in = in, .kind = source->kind, .hooks = &hooks};
-    const struct verbs *v = rows[source->kind].verbs;
+    const enum intake_kind kind = source->kind;
+    const enum reflector_event event = message->event;
+    const struct change ch = {.in = in, .kind = kind, .hooks = &in->hooks};
+    const struct verbs *v = rows[kind].verbs;
     uint32_t events = 0;
-    switch (message->event) {
+    if (is_superseded(in, kind, message)) {
+        reflector_message_free(message);
+        return;
+    }
+    switch (event) {
     case REFLECTOR_RESET:
+        if (kind == INTAKE_POLICIES)
+            intake_settle(in); /* what waits is not among what drop_missing looks at */
         events = reset(&ch, message);
         break;
     case REFLECTOR_PART: /* nothing is decided before LISTED */
@@ -420,9 +480,11 @@ void intake_message(struct intake *in, struct reflector_message *message)
         events = v->drop(&ch, v->name(message->objects[0]));
         break;
     }
-    if (message->event == REFLECTOR_RESET || message->event == REFLECTOR_LISTED)
-        in->listed[source->kind] = true;
+    if (event == REFLECTOR_RESET || event == REFLECTOR_LISTED)
+        in->listed[kind] = true;
     reflector_message_free(message);
+    if (kind == INTAKE_POLICIES)
+        follow_policies(in, event);
     queue_wake(in->queue, events, loop_now_ms(in->loop));
     in->changed(in->arg);
 }
@@ -445,14 +507,27 @@ int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct 
                           .loop = loop,
                           .changed = changed,
                           .arg = arg};
+    in->hooks = (struct cluster_hooks){
+        .gang_changed = gang_changed, .gang_vanishing = gang_vanishing, .arg = in};
+    intake_latest_init(&in->latest);
     return mailbox_new(&in->mailbox, loop, INTAKE_MAILBOX, deliver, reflector_message_free, in,
                        err);
+}
+
+bool intake_post(struct intake *in, struct reflector_message *message)
+{
+    enum intake_kind kind = ((const struct intake_source *)message->arg)->kind;
+    if (message->event == REFLECTOR_PUT && is_whole(kind, message->objects[0])) {
+        struct name name = rows[kind].verbs->name(message->objects[0]);
+        intake_latest_posted(&in->latest, (int)kind, name.key, name.uid);
+    }
+    return mailbox_post(in->mailbox, message);
 }
 
 static bool post(void *arg, struct reflector_message *message)
 {
     const struct intake_source *source = arg;
-    return mailbox_post(source->intake->mailbox, message);
+    return intake_post(source->intake, message);
 }
 
 int intake_start(struct intake *in, struct kube_config *kube, const struct kube_options *o,
@@ -460,6 +535,7 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
 {
     metrics_register(&unreadable);
     metrics_register(&rejected);
+    metrics_register(&superseded);
     for (int k = 0; k < INTAKE_KINDS; k++) {
         in->sources[k] = (struct intake_source){.intake = in, .kind = (enum intake_kind)k};
         AUTO_STRBUF fields = {0};
@@ -495,8 +571,10 @@ void intake_deinit(struct intake *in)
         return;
     mailbox_close(in->mailbox);
     loop_timer_cancel(in->loop, &in->rejections);
+    loop_timer_cancel(in->loop, &in->policies);
     for (int k = 0; k < INTAKE_KINDS; k++)
         if (in->reflectors[k] != NULL)
             reflector_stop(in->reflectors[k]);
     mailbox_free(in->mailbox);
+    intake_latest_deinit(&in->latest);
 }

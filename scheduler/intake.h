@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* intake - applies the reflectors' messages to the cluster and the queue; only it knows both. */
+/* intake - applies the reflectors' messages to the cluster and the queue; only it knows both. Of
+ * several waiting versions of one object only the newest is applied (intake_latest.h), and changes
+ * of policies are made in slices between other work (policies_work). */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +12,7 @@
 #include "scheduler/model/failures.h"
 #include "scheduler/binding/pod_trace.h"
 #include "scheduler/cache/cluster.h"
+#include "scheduler/intake_latest.h"
 #include "scheduler/queue/queue.h"
 
 enum intake_kind {
@@ -49,6 +52,9 @@ struct intake {
     struct reflector *reflectors[INTAKE_KINDS];
     struct intake_source sources[INTAKE_KINDS];
     bool listed[INTAKE_KINDS];
+    struct intake_latest latest;
+    struct cluster_hooks hooks;
+    struct loop_timer policies;                     /* the next slice of their changes */
     struct loop_timer rejections;                   /* when the next node may be used again */
     void (*changed)(void *arg);                     /* something may be schedulable */
     void (*node_gone)(void *arg, const char *node); /* set after intake_init; may be NULL */
@@ -63,5 +69,10 @@ int intake_start(struct intake *in, struct kube_config *kube, const struct kube_
 /* Every collection was listed once; only now is the model complete enough to decide. */
 bool intake_is_synced(const struct intake *in);
 void intake_deinit(struct intake *in);
-/* Applies and frees one message. Exposed for tests. */
+/* Makes all changes of policies that wait, so that the model is complete. */
+void intake_settle(struct intake *in);
+/* Hands a message over, from any thread; false: closed. The message's arg is its source. Exposed
+ * for tests, like the next. */
+bool intake_post(struct intake *in, struct reflector_message *message);
+/* Applies and frees one message. */
 void intake_message(struct intake *in, struct reflector_message *message);

@@ -312,6 +312,12 @@ static void tear_down(struct scheduler *s)
     kube_config_free(s->kube);
 }
 
+static void settle(void *arg)
+{
+    struct scheduler *s = arg;
+    intake_settle(&s->intake);
+}
+
 static int set_up(struct scheduler *s, struct error *err)
 {
     if (kube_config_load(&s->kube, &s->kube_options, err) < 0 || loop_new(&s->loop, err) < 0)
@@ -331,6 +337,8 @@ static int set_up(struct scheduler *s, struct error *err)
     s->sched.cluster.packing = (enum cluster_packing)s->options.packing;
     s->sched.cluster.gang_pools = (enum cluster_gang_pools)s->options.gang_pools;
     s->intake.node_gone = node_gone;
+    s->http.settle = settle;
+    s->http.settle_arg = s;
     if (cluster_set_virtuals(&s->sched.cluster, s->options.virtual_labels,
                              s->options.virtual_taints, err) < 0)
         return -1;

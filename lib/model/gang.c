@@ -133,6 +133,14 @@ int gang_read_list(const char *text, const char *own, struct arena *a, const cha
     return 0;
 }
 
+uint64_t gang_list_digest(const char *const *names, size_t len)
+{
+    uint64_t digest = len;
+    for (size_t i = 0; i < len; i++)
+        digest = digest * UINT64_C(1099511628211) ^ str_hash(names[i], strlen(names[i]));
+    return digest != 0 ? digest : 1;
+}
+
 static const char *const match_names[] = {[GANG_MATCH_UNSAID] = "once-satisfied",
                                           [GANG_ONCE_SATISFIED] = "once-satisfied",
                                           [GANG_WAITING_AND_RUNNING] = "waiting-and-running",
@@ -205,6 +213,8 @@ static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *
     arena_init(&a, 0);
     const char *own = p->ns ? arena_printf(&a, "%s/%s", p->ns, out->name) : NULL;
     int rc = gang_read_list(list, own, &a, &names, &len, &why);
+    if (rc == 0)
+        out->list_digest = gang_list_digest(names, len);
     arena_deinit(&a);
     if (rc < 0)
         return error_set(err, ERROR_INVALID, "annotation %s: %s", used.key, why.text);

@@ -42,7 +42,8 @@ struct gang_ref {
      * unknown */
     int32_t min_available;
     enum gang_match match;
-    const char *list; /* the gangs scheduled with it, valid (gang_read_list); NULL: none */
+    const char *list;     /* the gangs scheduled with it, valid (gang_read_list); NULL: none */
+    uint64_t list_digest; /* gang_list_digest of these; 0: none */
 };
 
 /* Looks up the five forms in the contract's order; a pod of a gpu-topology job that uses none is in
@@ -55,6 +56,8 @@ int gang_of_pod(const struct pod *p, struct gang_ref *out, struct error *err);
  * must be in the list, or NULL. The error does not name the text's source. */
 int gang_read_list(const char *text, const char *own, struct arena *a, const char ***out,
                    size_t *len, struct error *err);
+/* Of the names that gang_read_list gives: lists of the same gangs have the same, never 0. */
+uint64_t gang_list_digest(const char *const *names, size_t len);
 int gang_read_match(const char *text, enum gang_match *out, struct error *err);
 const char *gang_match_name(enum gang_match m);
 /* The name of a form's number or PodGroup in messages. */

@@ -73,6 +73,11 @@ static bool keys_equal(const struct policy *a, const struct policy *b)
     return true;
 }
 
+bool policy_selects_like(const struct policy *a, const struct policy *b)
+{
+    return a->created_ns == b->created_ns && labels_equal(&a->selector, &b->selector);
+}
+
 bool policy_equal(const struct policy *a, const struct policy *b)
 {
     if (!str_eq(a->object.uid, b->object.uid) || a->created_ns != b->created_ns ||

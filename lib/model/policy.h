@@ -74,6 +74,8 @@ bool policy_unit_has_node(const struct policy_unit *u, const struct labels *node
 /* Whether the pod has the labels that the unit sets on its pods. (Annotations are not compared:
  * only those that we read are kept.) */
 bool policy_unit_is_on(const struct policy_unit *u, const struct pod *pod);
+/* Whether two valid versions of one policy select the same pods, with the same age. */
+bool policy_selects_like(const struct policy *a, const struct policy *b);
 /* Equal except for status and other metadata. */
 bool policy_equal(const struct policy *a, const struct policy *b);
 /* Older first, then by name: the first one that selects a pod applies. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Keeps two maps of names: per policy what was reported last; per pod what was sent and not seen
- * yet, or what was reported. A pod that is up to date is in neither, so a cluster without policies
- * costs nothing, and one with policies a pass over its pods every POLICY_WRITER_SCAN_MS.
+ * Keeps per pod what was sent and not seen yet, or what was reported (policy_status.c has the
+ * policies). A pod that is up to date is not in the map, so a cluster without policies costs
+ * nothing, and one with policies a pass over its pods every POLICY_WRITER_SCAN_MS, in parts.
  *
  * Labels: servers from 1.35 on merge those of a Binding into the pod. If a confirmed pod lacks
  * them, they are patched in. So the server's version does not matter, nor whether that feature is
@@ -14,24 +14,14 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/binding/loop_time.h"
-#include "scheduler/cycle/policies_lines.h"
+#include "scheduler/binding/policy_status.h"
 #include "scheduler/cache/policies.h"
-
-/* A policy. */
-struct account {
-    char *key, *uid;
-    uint64_t status;   /* hash of the last write; 0: none */
-    int64_t status_ms; /* when it was last computed */
-    uint64_t trouble;  /* hash of the last Event; 0: none */
-    bool seen;
-};
 
 /* A pod. */
 struct errand {
@@ -46,11 +36,14 @@ struct errand {
 
 struct policy_writer {
     struct policy_writer_config config;
-    struct arena arena;  /* reset by each pass */
-    struct map accounts; /* "ns/name" of a policy -> struct account */
-    struct map errands;  /* "ns/name" of a pod -> struct errand */
-    uint64_t scanned;    /* generation of the policies at the last pass over the pods */
-    uint64_t moves;      /* of the cluster's policies, then */
+    struct arena arena; /* reset by each pass */
+    struct policy_status *status;
+    struct map errands; /* "ns/name" of a pod -> struct errand */
+    /* The pass over the pods, a part in each timer. */
+    struct policies_walk walk;
+    uint64_t seen_generation, seen_moves; /* when it began */
+    uint64_t scanned; /* generation of the policies at the last pass over the pods */
+    uint64_t moves;   /* of the cluster's policies, then */
     int64_t scanned_ms;
     struct loop_timer timer;
 };
@@ -67,13 +60,6 @@ static void next_by(int64_t *next_ms, int64_t due_ms)
     *next_ms = num_min(*next_ms, due_ms);
 }
 
-static void account_free(struct account *a)
-{
-    free(a->key);
-    free(a->uid);
-    free(a);
-}
-
 static void errand_free(struct errand *e)
 {
     free(e->key);
@@ -86,152 +72,6 @@ static uint64_t hash(const char *text)
     return str_hash(text, strlen(text)) | 1; /* 0 means none */
 }
 
-static void print_units(struct json_writer *w, const struct policies_line *lines, size_t len)
-{
-    json_key(w, "units");
-    json_array_begin(w);
-    for (size_t i = 0; i < len; i++) {
-        json_object_begin(w);
-        json_kv_int(w, "unit", lines[i].unit);
-        json_kv_str(w, "resource", lines[i].resource);
-        json_kv_int(w, "pods", lines[i].pods);
-        if (lines[i].terminating > 0)
-            json_kv_int(w, "terminating", lines[i].terminating);
-        if (lines[i].max >= 0)
-            json_kv_int(w, "max", lines[i].max);
-        if (lines[i].skipped != NULL)
-            json_kv_str(w, "skipped", lines[i].skipped);
-        json_object_end(w);
-    }
-    json_array_end(w);
-}
-
-/* "ecs 3/3, ecs 2, eci 5": one line for kubectl; a CRD column shows one value of a list. */
-static void print_summary(struct json_writer *w, const struct policies_line *lines, size_t len)
-{
-    AUTO_STRBUF b = {0};
-    for (size_t i = 0; i < len; i++) {
-        strbuf_addf(&b, "%s%s %lld", i > 0 ? ", " : "", lines[i].resource,
-                    (long long)lines[i].pods);
-        if (lines[i].max >= 0)
-            strbuf_addf(&b, "/%lld", (long long)lines[i].max);
-    }
-    json_kv_str(w, "summary", strbuf_str(&b));
-}
-
-/* In a merge patch a list replaces the whole list; other fields stay unless named, so the message
- * is always written, even if empty. */
-static void print_status(struct policy_writer *p, const struct policy *policy, struct strbuf *out)
-{
-    struct json_writer w;
-    struct policies_line *lines = NULL;
-    int64_t waiting = 0;
-    size_t len = policies_lines(p->config.pipeline, policy, &p->arena, &lines, &waiting);
-    const char *message = policy->invalid != NULL ? policy->invalid : policy->warning;
-    json_writer_init(&w, out);
-    json_object_begin(&w);
-    json_key(&w, "metadata");
-    json_object_begin(&w);
-    json_kv_str(&w, "uid", policy->object.uid);
-    json_object_end(&w);
-    json_key(&w, "status");
-    json_object_begin(&w);
-    json_kv_str(&w, "phase", policy->invalid != NULL ? "Invalid" : "InForce");
-    json_kv_str(&w, "message", str_or_empty(message));
-    json_kv_int(&w, "waiting", waiting);
-    print_summary(&w, lines, len);
-    print_units(&w, lines, len);
-    json_object_end(&w);
-    json_object_end(&w);
-}
-
-static struct account *account_of(struct policy_writer *p, const struct policy *policy)
-{
-    struct account *a = map_get(&p->accounts, policy->object.key);
-    if (a == NULL) {
-        a = mem_new(struct account, 1);
-        a->key = mem_strdup(policy->object.key);
-        (void)map_put(&p->accounts, a->key, a);
-    }
-    if (!str_eq(a->uid, policy->object.uid)) {
-        free(a->uid);
-        *a = (struct account){.key = a->key, .uid = mem_strdup(policy->object.uid)};
-    }
-    a->seen = true;
-    return a;
-}
-
-static void tell_trouble(struct policy_writer *p, const struct policy *policy, struct account *a)
-{
-    const char *text = policy->invalid != NULL ? policy->invalid : policy->warning;
-    uint64_t said = text != NULL ? hash(text) : 0;
-    if (said != 0 && said != a->trouble)
-        pod_writer_report_policy(p->config.pod_writer, policy, true,
-                                 policy->invalid != NULL ? "InvalidPolicy" : "PolicyIgnoredInPart",
-                                 text);
-    a->trouble = said;
-}
-
-int64_t policy_writer_interval_ms(size_t policies, size_t units, size_t pods, size_t nodes)
-{
-    enum { PASSES_PER_MS = 2000, PODS_PER_NODE = 20 /* asking plugins costs that much more */ };
-    return POLICY_WRITER_STATUS_MS +
-           (int64_t)(policies * (pods + PODS_PER_NODE * units * nodes) / PASSES_PER_MS);
-}
-
-static int64_t status_interval_ms(const struct policy_writer *p, const struct policy *policy)
-{
-    const struct cluster *c = p->config.cluster;
-    return policy_writer_interval_ms(map_count(&c->objects->by_key[API_OBJECTS_POLICIES]),
-                                     policy->units_len, map_count(&c->pods), map_count(&c->nodes));
-}
-
-static void inspect_policy(struct policy_writer *p, const struct policy *policy, int64_t now_ms,
-                           int64_t *next_ms)
-{
-    struct account *a = account_of(p, policy);
-    tell_trouble(p, policy, a);
-    int64_t again_ms = a->status_ms + status_interval_ms(p, policy);
-    if (a->status != 0 && now_ms < again_ms) {
-        next_by(next_ms, again_ms);
-        return;
-    }
-    AUTO_STRBUF text = {0};
-    print_status(p, policy, &text);
-    a->status_ms = now_ms; /* finding no change took as long */
-    uint64_t now = hash(strbuf_str(&text));
-    if (now == a->status)
-        return;
-    if (pod_writer_write_policy(p->config.pod_writer, policy, strbuf_str(&text)))
-        a->status = now;
-    if (a->status != now) /* the queue is full */
-        next_by(next_ms, now_ms + POLICY_WRITER_AGAIN_MS);
-}
-
-static void forget_policies(struct policy_writer *p)
-{
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&p->accounts, &i, &key, &value);) {
-        struct account *a = value;
-        bool gone = !a->seen;
-        a->seen = false;
-        if (gone)
-            account_free(map_remove(&p->accounts, key));
-    }
-}
-
-static void inspect_policies(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
-{
-    const struct api_objects *o = p->config.cluster->objects;
-    policies_set_now(p->config.cluster, clock_wall_ns());
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&o->by_key[API_OBJECTS_POLICIES], &i, &key, &value);)
-        inspect_policy(p, value, now_ms, next_ms);
-    forget_policies(p);
-}
-
 static struct errand *errand_of(struct policy_writer *p, const struct pod *pod)
 {
     struct errand *e = map_get(&p->errands, pod->key);
@@ -242,7 +82,8 @@ static struct errand *errand_of(struct policy_writer *p, const struct pod *pod)
     }
     if (!str_eq(e->uid, pod->uid)) {
         free(e->uid);
-        *e = (struct errand){.key = e->key, .uid = mem_strdup(pod->uid)};
+        /* seen: a pass over the pods that is under way may be past it */
+        *e = (struct errand){.key = e->key, .uid = mem_strdup(pod->uid), .seen = true};
     }
     return e;
 }
@@ -336,7 +177,7 @@ static void forget_errands(struct policy_writer *p)
 static bool is_scan_due(const struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct cluster *c = p->config.cluster;
-    if (p->scanned != c->objects->generation[API_OBJECTS_POLICIES] + 1)
+    if (p->walk.begun || p->scanned != c->objects->generation[API_OBJECTS_POLICIES] + 1)
         return true;
     if (map_count(&c->objects->by_key[API_OBJECTS_POLICIES]) == 0 && map_count(&p->errands) == 0)
         return false;
@@ -350,26 +191,45 @@ static bool is_scan_due(const struct policy_writer *p, int64_t now_ms, int64_t *
     return false;
 }
 
-/* An interrupted pass restarts next time and gets further, since it skips what was sent. */
+/* The counts of its namespace are incomplete: when they are not, there is another pass. */
+static bool is_unsettled(const struct policy_writer *p, const struct cluster_pod *cp)
+{
+    return policies_is_changing(p->config.cluster, str_or_empty(cp->pod->ns));
+}
+
+/* The next part of a pass; false: it is not complete. */
+static bool scan(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
+{
+    size_t written = 0;
+    for (size_t n = 0; n < POLICY_WRITER_PODS && written < POLICY_WRITER_WRITES; n++) {
+        struct cluster_pod *cp = policies_walk_next(p->config.cluster, &p->walk);
+        if (cp == NULL)
+            return true;
+        if (!is_unsettled(p, cp))
+            written += inspect_cost(p, cp, now_ms, next_ms);
+    }
+    next_by(next_ms, now_ms + POLICY_WRITER_DELAY_MS);
+    return false;
+}
+
 static void inspect_costs(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
 {
     const struct cluster *c = p->config.cluster;
-    const char *key;
-    void *value;
-    size_t written = 0;
     if (!is_scan_due(p, now_ms, next_ms))
         return;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        written += inspect_cost(p, value, now_ms, next_ms);
-        if (written >= POLICY_WRITER_WRITES) {
-            next_by(next_ms, now_ms + POLICY_WRITER_DELAY_MS);
-            return;
-        }
+    if (!p->walk.begun) {
+        p->seen_generation = c->objects->generation[API_OBJECTS_POLICIES];
+        p->seen_moves = c->policies->moves;
     }
+    if (!scan(p, now_ms, next_ms))
+        return;
     forget_errands(p);
-    p->moves = c->policies->moves;
-    p->scanned = c->objects->generation[API_OBJECTS_POLICIES] + 1;
+    p->walk = (struct policies_walk){0};
+    p->moves = p->seen_moves;
+    p->scanned = p->seen_generation + 1;
     p->scanned_ms = now_ms;
+    if (p->scanned != c->objects->generation[API_OBJECTS_POLICIES] + 1)
+        next_by(next_ms, now_ms + POLICY_WRITER_DELAY_MS);
 }
 
 static void inspect_labels(struct policy_writer *p, int64_t now_ms, int64_t *next_ms)
@@ -383,7 +243,7 @@ static void inspect_labels(struct policy_writer *p, int64_t now_ms, int64_t *nex
             e->labels = false;
             continue;
         }
-        if (cp->state != CLUSTER_BOUND) {
+        if (cp->state != CLUSTER_BOUND || is_unsettled(p, cp)) {
             next_by(next_ms, now_ms + POLICY_WRITER_STATUS_MS);
             continue;
         }
@@ -445,7 +305,7 @@ void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp)
 void policy_writer_refused(struct policy_writer *p, const struct gang *g)
 {
     const struct cluster *c = p->config.cluster;
-    for (size_t i = 0; c->policies->entries.len > 1 && i < g->members.len; i++)
+    for (size_t i = 0; map_count(&c->policies->entries) > 1 && i < g->members.len; i++)
         if (cluster_pod_is_schedulable(g->members.items[i]))
             tell_others(p, g->members.items[i]);
 }
@@ -456,11 +316,11 @@ static void inspect_all(void *arg)
     int64_t began_us = clock_mono_us();
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
     arena_reset(&p->arena);
-    inspect_policies(p, now_ms, &next_ms);
+    policy_status_pass(p->status, now_ms, &next_ms);
     inspect_labels(p, now_ms, &next_ms);
     inspect_costs(p, now_ms, &next_ms);
     if (next_ms < INT64_MAX)
-        loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, POLICY_WRITER_DELAY_MS),
+        loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, POLICY_STATUS_SLICE_MS),
                        inspect_all, p);
     loop_time_add(LOOP_TIME_POLICIES, began_us);
 }
@@ -487,9 +347,19 @@ struct policy_writer *policy_writer_new(const struct policy_writer_config *c)
     struct policy_writer *p = mem_new(struct policy_writer, 1);
     p->config = *c;
     arena_init(&p->arena, 4096);
-    map_init(&p->accounts);
+    p->status =
+        policy_status_new(&(struct policy_status_config){.cluster = c->cluster,
+                                                         .pipeline = c->pipeline,
+                                                         .pod_writer = c->pod_writer,
+                                                         .every_ms = POLICY_WRITER_STATUS_MS,
+                                                         .again_ms = POLICY_WRITER_AGAIN_MS});
     map_init(&p->errands);
     return p;
+}
+
+uint64_t policy_writer_looked(const struct policy_writer *p)
+{
+    return policy_status_looked(p->status);
 }
 
 void policy_writer_free(struct policy_writer *p)
@@ -499,11 +369,9 @@ void policy_writer_free(struct policy_writer *p)
     if (p == NULL)
         return;
     loop_timer_cancel(p->config.loop, &p->timer);
-    for (size_t i = 0; map_next(&p->accounts, &i, &key, &value);)
-        account_free(value);
     for (size_t i = 0; map_next(&p->errands, &i, &key, &value);)
         errand_free(value);
-    map_deinit(&p->accounts);
+    policy_status_free(p->status);
     map_deinit(&p->errands);
     arena_deinit(&p->arena);
     free(p);

@@ -5,7 +5,7 @@
  * and Events. The loop's thread.
  *
  * A changed status is written at most every POLICY_WRITER_STATUS_MS per policy, less often where
- * there is much to count. The Binding carries the deletion cost of a new pod; placed pods are
+ * there is much to count (policy_status.h). The Binding carries the deletion cost of a new pod; placed pods are
  * scanned when a policy changed or a pod moved to another unit, and every POLICY_WRITER_SCAN_MS. A
  * write that does not show on the watch is repeated after POLICY_WRITER_AGAIN_MS. A cost set by the
  * user is never changed: an Event says that it may contradict the policy.
@@ -24,7 +24,8 @@ enum {
     POLICY_WRITER_STATUS_MS = 1000,
     POLICY_WRITER_AGAIN_MS = 10000,
     POLICY_WRITER_SCAN_MS = 30000, /* all pods, if there are policies */
-    POLICY_WRITER_WRITES = 1000    /* to pods, per pass */
+    POLICY_WRITER_WRITES = 1000,   /* to pods, per part of a pass over them */
+    POLICY_WRITER_PODS = 10000     /* pods, per part */
 };
 
 struct policy_writer;
@@ -42,9 +43,7 @@ void policy_writer_reconcile(struct policy_writer *p);
 void policy_writer_bound(struct policy_writer *p, struct cluster_pod *cp);
 /* Members of this gang were refused: tells them which policy applies. */
 void policy_writer_refused(struct policy_writer *p, const struct gang *g);
+/* Pods and nodes that statuses looked at so far. */
+uint64_t policy_writer_looked(const struct policy_writer *p);
 /* NULL-safe. */
 void policy_writer_free(struct policy_writer *p);
-/* How often the status of a policy with that many units is computed. That is a pass over all pods,
- * and for each skipped unit over the nodes; so many policies or units in a large cluster are
- * reported less often, to use only a small part of the loop's time. */
-int64_t policy_writer_interval_ms(size_t policies, size_t units, size_t pods, size_t nodes);

@@ -38,6 +38,7 @@
 #include "lib/model/names.h"
 #include "scheduler/cache/cluster_internal.h"
 #include "scheduler/cache/gangs.h"
+#include "scheduler/cache/gangs_bundle.h"
 #include "scheduler/model/gpu_prices.h"
 #include "scheduler/model/nominations.h"
 #include "scheduler/cache/pods.h"
@@ -351,6 +352,8 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, bool termina
         node_table_touch(c->table, cp->on, false);
     }
     cp->pod->terminating = terminating;
+    if (cp->gang != NULL)
+        gangs_bundle_count(cp);
     return events | (cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0);
 }
 

@@ -250,6 +250,7 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
     }
     cp->gang = g;
     vec_push(&g->members, cp);
+    gangs_bundle_count(cp);
     return changed(c, g, hooks);
 }
 
@@ -262,6 +263,7 @@ static void gang_free(struct gang *g)
 uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     struct gang *g = cp->gang;
+    gangs_bundle_discount(cp);
     cp->gang = NULL;
     cp->in_quorum = cp->recorded = false;
     for (size_t i = 0; i < g->members.len; i++)
@@ -334,6 +336,7 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
     if (cp->gang == NULL)
         return events | gangs_join(c, cp, hooks);
     ref_of(cp->pod, &cp->said); /* it borrows from the pod object, which was replaced */
+    gangs_bundle_count(cp);
     if (is_settled(cp))
         return gangs_leave(c, cp, hooks);
     return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;

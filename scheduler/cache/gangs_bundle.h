@@ -6,6 +6,10 @@
 #include "lib/base/arena.h"
 #include "scheduler/model/model.h"
 
+/* The member joined its gang, or what it says or whether it counts may have changed. */
+void gangs_bundle_count(struct cluster_pod *cp);
+/* It is about to leave. */
+void gangs_bundle_discount(struct cluster_pod *cp);
 /* Reads the gang's list from its current members and PodGroup. */
 void gangs_bundle_read(struct cluster *c, struct gang *g);
 /* Notifies the gangs that name g of its change. ready: g is ready apart from its list. */

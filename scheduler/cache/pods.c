@@ -65,5 +65,6 @@ void pods_free(struct cluster *c, struct cluster_pod *cp)
     pod_free(cp->pod);
     free(cp->giving);
     free(cp->volumes);
+    free(cp->membership.marks);
     free(cp);
 }

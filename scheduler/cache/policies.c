@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Valid policies, groups of pods, and the counts. policies_units.c decides which units are open;
- * policies_writes.c has what is written and reported.
+ * Groups of pods, and the counts. policies_index.c finds pods and policies, policies_change.c
+ * changes policies, policies_units.c decides which units are open; policies_writes.c has what is
+ * written and reported.
  *
  * The counts follow the cluster's hold and release (cluster.c). Each pod records what it was
- * counted as, so the same is subtracted, whatever changed meanwhile. When a policy changes, all
- * pods of its namespace leave and join their groups again: policies are edited by hand, so this
- * walk is rare.
+ * counted as, so the same is subtracted, whatever changed meanwhile.
  */
-#include "scheduler/cache/policies.h"
+#include "scheduler/cache/policies_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -23,7 +22,10 @@
 void policies_init(struct policies *ps)
 {
     *ps = (struct policies){0};
+    map_init(&ps->entries);
     map_init(&ps->groups);
+    map_init(&ps->spaces_by_name);
+    map_init(&ps->deferred);
 }
 
 static void tally_deinit(struct policies_tally *t)
@@ -43,11 +45,15 @@ static void group_free(struct policies_group *g)
     free(g);
 }
 
-static void entry_free(struct policies_entry *e)
+void policies_entry_free(struct policies_entry *e)
 {
+    assert(e->groups == 0 && e->members.len == 0);
+    vec_deinit(&e->members);
     free(e->limits);
     free(e->placed);
     free(e->leaving);
+    free(e->pairs);
+    free(e->key);
     free(e);
 }
 
@@ -56,103 +62,37 @@ void policies_deinit(struct policies *ps)
 {
     const char *key;
     void *value;
-    for (size_t i = 0; map_next(&ps->groups, &i, &key, &value);) {
-        map_remove(&ps->groups, key);
+    policies_change_deinit(ps);
+    for (size_t i = 0; map_next(&ps->groups, &i, &key, &value);)
         group_free(value);
-    }
     map_deinit(&ps->groups);
-    for (size_t i = 0; i < ps->entries.len; i++)
-        entry_free(ps->entries.items[i]);
-    vec_deinit(&ps->entries);
-}
-
-static int entry_order(const struct policy *a, const struct policy *b)
-{
-    int by_ns = strcmp(a->object.ns, b->object.ns);
-    return by_ns != 0 ? by_ns : policy_order(a, b);
-}
-
-/* Index of the namespace's first policy, or where it would be inserted. */
-static size_t first_of(const struct policies *ps, const char *ns)
-{
-    size_t from = 0, to = ps->entries.len;
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-        if (strcmp(ps->entries.items[mid]->policy->object.ns, ns) < 0)
-            from = mid + 1;
-        else
-            to = mid;
+    for (size_t i = 0; map_next(&ps->entries, &i, &key, &value);) {
+        struct policies_entry *e = value;
+        e->groups = e->members.len = 0; /* the pods are gone */
+        policies_entry_free(e);
     }
-    return from;
-}
-
-static void set_policy(struct cluster *c, struct policies_entry *e, struct policy *p)
-{
-    e->policy = p;
-    for (size_t i = 0; i < p->units_len; i++)
-        resource_vector_of(&e->limits[i], &p->units[i].max_resources, &c->names, &p->object.arena);
-}
-
-static void add_entry(struct cluster *c, struct policy *p)
-{
-    struct policies *ps = c->policies;
-    struct policies_entry *e = mem_new(struct policies_entry, 1);
-    e->limits = mem_new(struct resource_vector, p->units_len);
-    e->placed = mem_new(int64_t, p->units_len);
-    e->leaving = mem_new(int64_t, p->units_len);
-    e->serial = ++ps->serials;
-    set_policy(c, e, p);
-    size_t at = first_of(ps, p->object.ns);
-    while (at < ps->entries.len && entry_order(ps->entries.items[at]->policy, p) < 0)
-        at++;
-    vec_push(&ps->entries, e);
-    memmove(&ps->entries.items[at + 1], &ps->entries.items[at],
-            (ps->entries.len - 1 - at) * sizeof ps->entries.items[0]);
-    ps->entries.items[at] = e;
-}
-
-static size_t find_entry(const struct policies *ps, const struct policy *p)
-{
-    size_t i = first_of(ps, p->object.ns);
-    while (i < ps->entries.len && ps->entries.items[i]->policy != p)
-        i++;
-    return i;
-}
-
-static void drop_entry(struct policies *ps, const struct policy *p)
-{
-    size_t at = find_entry(ps, p);
-    if (at == ps->entries.len)
-        return;
-    assert(ps->entries.items[at]->groups == 0);
-    entry_free(ps->entries.items[at]);
-    memmove(&ps->entries.items[at], &ps->entries.items[at + 1],
-            (--ps->entries.len - at) * sizeof ps->entries.items[0]);
-}
-
-static struct policies_entry *entry_for(const struct policies *ps, const struct pod *pod)
-{
-    for (size_t i = first_of(ps, pod->ns); i < ps->entries.len; i++) {
-        struct policies_entry *e = ps->entries.items[i];
-        if (!str_eq(e->policy->object.ns, pod->ns))
-            return NULL;
-        if (policy_selects(e->policy, pod))
-            return e;
-    }
-    return NULL;
+    map_deinit(&ps->entries);
+    policies_index_deinit(ps);
 }
 
 const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a)
 {
-    const struct policies *ps = c->policies;
+    enum { NAMED = 8 };
+    struct policies_entry *all[NAMED + 2]; /* its own too, and one that is not named */
     const struct policy *holds = policies_of(cp);
+    bool several = holds != NULL && cp->membership.space->entries > 1;
+    size_t len = several ? policies_index_all(c->policies, cp, NAMED + 2, all) : 0;
+    size_t named = 0;
     AUTO_STRBUF names = {0};
-    for (size_t i = holds != NULL ? first_of(ps, cp->pod->ns) : ps->entries.len;
-         i < ps->entries.len && str_eq(ps->entries.items[i]->policy->object.ns, cp->pod->ns); i++) {
-        const struct policy *p = ps->entries.items[i]->policy;
-        if (p != holds && policy_selects(p, cp->pod))
+    for (size_t i = 0; i < len; i++) {
+        const struct policy *p = all[i]->policy;
+        if (p == holds)
+            continue;
+        if (named++ < NAMED)
             strbuf_addf(&names, "%s%s", names.len > 0 ? ", " : "", p->object.name);
     }
+    if (named > NAMED)
+        strbuf_adds(&names, " and more");
     return names.len > 0 ? arena_strndup(a, names.ptr, names.len) : NULL;
 }
 
@@ -182,26 +122,59 @@ static struct policies_group *group_for(struct policies *ps, struct policies_ent
     return g;
 }
 
-void policies_leave(struct cluster *c, struct cluster_pod *cp)
+static void leave_group(struct cluster *c, struct cluster_pod *cp)
 {
     struct policies_group *g = cp->membership.group;
+    size_t at = cp->membership.place;
     if (g == NULL)
         return;
     assert(!cp->membership.held);
+    struct policies_entry *e = g->of;
     cp->membership.group = NULL;
+    vec_remove_swap(&e->members, at);
+    if (at < e->members.len)
+        e->members.items[at]->membership.place = at;
     if (--g->pods > 0)
         return;
-    map_remove(&c->policies->groups, g->key);
-    g->of->groups--;
+    (void)map_remove(&c->policies->groups, g->key);
+    e->groups--;
     group_free(g);
 }
 
-/* A placed pod's unit may now belong to another policy: see policies_read. */
-void policies_join(struct cluster *c, struct cluster_pod *cp)
+static void freshen(struct cluster_pod *cp)
+{
+    struct policies_space *space = cp->membership.space;
+    size_t at = cp->membership.place;
+    vec_remove_swap(&space->stale, at);
+    if (at < space->stale.len)
+        space->stale.items[at]->membership.place = at;
+    cp->membership.stale = false;
+}
+
+void policies_set_stale(struct cluster *c, struct cluster_pod *cp)
 {
     struct policy_membership *s = &cp->membership;
-    struct policies_entry *e =
-        c->policies->entries.len > 0 ? entry_for(c->policies, cp->pod) : NULL;
+    c->policies->moves += s->held;
+    policies_release(c, cp);
+    leave_group(c, cp);
+    cp->version++;
+    s->lacks = NULL;
+    s->stale = true;
+    s->place = s->space->stale.len;
+    vec_push(&s->space->stale, cp);
+}
+
+void policies_leave(struct cluster *c, struct cluster_pod *cp)
+{
+    if (cp->membership.stale)
+        freshen(cp);
+    leave_group(c, cp);
+    policies_index_leave(c->policies, cp);
+}
+
+static void join_entry(struct cluster *c, struct cluster_pod *cp, struct policies_entry *e)
+{
+    struct policy_membership *s = &cp->membership;
     struct policies_group *g = e != NULL ? group_for(c->policies, e, cp->pod) : NULL;
     s->lacks = g != NULL ? g->lacks : NULL;
     if (g == s->group)
@@ -209,8 +182,23 @@ void policies_join(struct cluster *c, struct cluster_pod *cp)
     cp->version++;
     if (g != NULL)
         g->pods++;
-    policies_leave(c, cp);
+    leave_group(c, cp);
     s->group = g;
+    if (g == NULL)
+        return;
+    s->place = e->members.len;
+    vec_push(&e->members, cp);
+}
+
+/* A placed pod's unit may now belong to another policy: see policies_read. */
+void policies_join(struct cluster *c, struct cluster_pod *cp)
+{
+    if (cp->membership.space == NULL)
+        policies_index_enter(c->policies, cp);
+    else
+        policies_index_follow(cp);
+    if (!cp->membership.stale)
+        join_entry(c, cp, policies_index_entry(c->policies, cp));
 }
 
 static bool unit_has(const struct policy *p, int32_t unit, const struct cluster_node *on)
@@ -255,6 +243,8 @@ void policies_read(struct cluster_pod *cp, const struct cluster_node *on)
 {
     struct policy_membership *s = &cp->membership;
     int64_t unit = s->unit;
+    if (s->stale) /* read when it joins: an assumed pod's unit is nowhere else */
+        return;
     if (s->group == NULL) {
         policies_forget(cp);
         return;
@@ -335,17 +325,16 @@ void policies_hold(struct cluster *c, struct cluster_pod *cp)
 /* A saturated sum cannot be corrected by subtraction. */
 static void recount(struct cluster *c, const struct policy_membership *like)
 {
-    const char *key;
-    void *value;
+    const struct policies_entry *e = like->group->of;
     struct resource_vector *used = &tally_of(like)->used;
     resource_vector_deinit(used);
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        const struct cluster_pod *cp = value;
+    c->policies->looked += e->members.len;
+    for (size_t i = 0; i < e->members.len; i++) {
+        const struct cluster_pod *cp = e->members.items[i];
         const struct policy_membership *s = &cp->membership;
         if (s != like && s->group == like->group && s->held && s->counted &&
             s->unit == like->unit && s->leaving == like->leaving)
-            resource_vector_account_offered(used, &cp->request,
-                                            &like->group->of->limits[like->unit], 1);
+            resource_vector_account_offered(used, &cp->request, &e->limits[like->unit], 1);
     }
 }
 
@@ -410,7 +399,7 @@ static void sit_down(struct cluster *c, struct cluster_pod *cp)
 
 void policies_node_changed(struct cluster *c, struct cluster_node *cn)
 {
-    for (size_t i = 0; c->policies->entries.len > 0 && i < cn->pods.len; i++) {
+    for (size_t i = 0; map_count(&c->policies->entries) > 0 && i < cn->pods.len; i++) {
         uint64_t was = policies_digest(cn->pods.items[i]);
         policies_release(c, cn->pods.items[i]);
         sit_down(c, cn->pods.items[i]);
@@ -418,71 +407,15 @@ void policies_node_changed(struct cluster *c, struct cluster_node *cn)
     }
 }
 
-static void stand_up_all(struct cluster *c, const char *ns)
+void policies_rejoin(struct cluster *c, struct cluster_pod *cp, struct policies_entry *e)
 {
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        struct cluster_pod *cp = value;
-        if (cp->membership.group == NULL || !str_eq(cp->pod->ns, ns))
-            continue;
-        policies_release(c, cp);
-        policies_leave(c, cp);
-        cp->version++;
-    }
-}
-
-static void sit_down_all(struct cluster *c, const char *ns)
-{
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        struct cluster_pod *cp = value;
-        if (!str_eq(cp->pod->ns, ns))
-            continue;
-        policies_join(c, cp);
-        sit_down(c, cp);
-    }
-}
-
-static const struct policy *find(const struct cluster *c, const char *key)
-{
-    return (const struct policy *)api_objects_find(c->objects, API_OBJECTS_POLICIES, key);
-}
-
-uint32_t policies_put(struct cluster *c, struct policy *p)
-{
-    struct policies *ps = c->policies;
-    const struct policy *old = find(c, p->object.key);
-    if (old != NULL && policy_equal(old, p)) {
-        size_t at = find_entry(ps, old);
-        if (at < ps->entries.len)
-            set_policy(c, ps->entries.items[at], p);
-        (void)api_objects_put(c->objects, API_OBJECTS_POLICIES, &p->object);
-        return 0;
-    }
-    stand_up_all(c, p->object.ns);
-    if (old != NULL)
-        drop_entry(ps, old);
-    if (p->invalid == NULL)
-        add_entry(c, p);
-    (void)api_objects_put(c->objects, API_OBJECTS_POLICIES, &p->object);
-    sit_down_all(c, p->object.ns);
-    return EVENT_POLICY;
-}
-
-uint32_t policies_remove(struct cluster *c, const char *key, const char *uid)
-{
-    const struct policy *old = find(c, key);
-    if (old == NULL || (uid != NULL && uid[0] != '\0' && !str_eq(old->object.uid, uid)))
-        return 0;
-    AUTO_STRBUF ns = {0};
-    strbuf_adds(&ns, old->object.ns);
-    stand_up_all(c, strbuf_str(&ns));
-    drop_entry(c->policies, old);
-    (void)api_objects_remove(c->objects, API_OBJECTS_POLICIES, key, uid);
-    sit_down_all(c, strbuf_str(&ns));
-    return EVENT_POLICY;
+    uint64_t was = policies_digest(cp);
+    if (cp->membership.stale)
+        freshen(cp);
+    policies_release(c, cp);
+    join_entry(c, cp, e);
+    sit_down(c, cp);
+    policies_note_moved(c, cp, was);
 }
 
 uint64_t policies_digest(const struct cluster_pod *cp)

@@ -29,6 +29,7 @@
 #include "scheduler/accounts/resource_vector.h"
 
 struct cluster;
+struct cluster_hooks;
 struct cluster_node;
 struct cluster_pod;
 struct gang;
@@ -47,6 +48,8 @@ struct policies_count {
 };
 
 struct policies_entry;
+struct policies_pair;
+struct policies_entries VEC(struct policies_entry *);
 
 /* Pods of one policy with equal values of its matchLabelKeys. Freed with its last pod, waiting or
  * placed. */
@@ -59,7 +62,14 @@ struct policies_group {
 };
 
 struct policies_entry {
-    const struct policy *policy; /* a valid one, owned by cluster.objects */
+    char *key;                                /* "ns/policy" */
+    const struct policy *policy;              /* a valid one, owned by cluster.objects */
+    struct VEC(struct cluster_pod *) members; /* placed or not, unordered */
+    /* policies_index.h; space NULL: it selects no pod any more */
+    struct policies_space *space;
+    struct policies_pair **pairs; /* of its selector */
+    size_t pairs_len;
+    struct policies_pair *found_by; /* one of them; NULL: it selects all pods */
     /* per unit: the amounts in maxResources */
     struct resource_vector *limits;
     int64_t *placed;  /* pods in each unit, of all groups, counted or not */
@@ -68,12 +78,57 @@ struct policies_entry {
     uint64_t serial; /* changes whenever the policy's content does */
 };
 
+/* A new version of a policy, or its removal, that is not in force yet. */
+struct policies_change {
+    char *key;
+    struct policy *policy; /* NULL: removed */
+};
+
+/* Which pods a change concerns is found, and they are moved, in slices (policies_work):
+ *
+ *     MARK   the namespace's first valid policy: its pods are entered by label
+ *     OUT    the members of the old version leave: they are `stale`
+ *     IN     the new version is in force; stale pods join whichever policy selects them, and so do
+ *            the pods that the new version selects besides them */
+enum policies_stage { POLICIES_MARK, POLICIES_OUT, POLICIES_IN };
+
+/* A namespace with pods or policies. */
+struct policies_space {
+    char *ns;
+    size_t place;                          /* in policies.spaces */
+    struct VEC(struct cluster_pod *) pods; /* unordered */
+    bool is_indexed;                       /* its pods are in `pairs`, or being entered */
+    struct map pairs;                      /* of labels: policies_index.h */
+    struct policies_entries every;         /* policies without a selector, oldest first */
+    size_t entries;                        /* valid policies */
+    /* Changes: those that wait, and the one under way. */
+    bool is_busy;                                 /* in policies.busy */
+    struct map queued;                            /* key -> struct policies_change */
+    struct VEC(struct policies_change *) changes; /* the same in their order, from `done` on */
+    size_t done;
+    struct policies_change *change; /* NULL: none is under way */
+    enum policies_stage stage;
+    struct policies_entry *entry;       /* OUT: the old one; IN: the new one; or NULL */
+    bool same_pods;                     /* both versions select the same pods */
+    const struct policies_pair *walked; /* IN: whose pods are tried, if any; NULL: all pods */
+    size_t cursor;                      /* of MARK and IN: so many are left */
+    struct VEC(struct cluster_pod *) stale;
+    uint64_t began;  /* number of the call of policies_work */
+    uint64_t rested; /* no change begins in that call */
+};
+
 struct policies {
-    struct VEC(struct policies_entry *) entries; /* valid policies by namespace, age, name */
-    struct map groups;                           /* key -> struct policies_group */
+    struct map entries; /* key -> struct policies_entry, of valid policies */
+    struct map groups;  /* key -> struct policies_group */
+    struct VEC(struct policies_space *) spaces; /* unordered */
+    struct map spaces_by_name;
+    struct VEC(struct policies_space *) busy; /* with changes: the next one first */
+    struct map deferred;                      /* keys of gangs: policies_defer */
+    uint64_t calls;                           /* of policies_work */
     uint64_t serials;
     uint32_t events; /* EVENT_* caused by counting since the last policies_take_events */
     uint64_t moves;  /* number of changed counts of placed pods */
+    uint64_t looked; /* pods and policies that were looked at for others' sake: the work done */
     int64_t now_ns;  /* wall time as last set: the base of timeouts */
 };
 
@@ -87,13 +142,51 @@ uint32_t policies_put(struct cluster *c, struct policy *p);
 /* uid NULL: any policy with that key. */
 uint32_t policies_remove(struct cluster *c, const char *key, const char *uid);
 
+/*
+ * The same in slices, for the loop: a change is submitted, and policies_work makes it. Of several
+ * changes of one policy that wait, only the newest is made. Namespaces take turns. While a change
+ * waits or is under way its namespace's gangs are not tried (policies_defer), because counts and
+ * memberships are incomplete; other namespaces are not concerned. After a change that took several
+ * slices the namespace rests, so that its gangs are tried between edits, however many come.
+ *
+ * Gangs with waiting pods that a change concerns, and deferred gangs, are passed to
+ * hooks->gang_changed (hooks may be NULL): nobody else need be woken. Pods that left the counts of
+ * another policy give EVENT_UNIT: see policies_take_events.
+ */
+enum { POLICIES_SLICE = 1000 /* pods, about a millisecond */ };
+enum policies_progress { POLICIES_DONE, POLICIES_GO_ON, POLICIES_REST };
+
+/* Takes the policy. False: only its status changed, which needs no work. */
+bool policies_submit(struct cluster *c, struct policy *p);
+/* As policies_remove. False: there is no such policy. */
+bool policies_submit_removal(struct cluster *c, const char *key, const char *uid);
+/* Looks at about `budget` pods. GO_ON: there is more to do; REST: only after a pause. */
+enum policies_progress policies_work(struct cluster *c, const struct cluster_hooks *hooks,
+                                     size_t budget);
+/* All that waits. */
+void policies_settle(struct cluster *c, const struct cluster_hooks *hooks);
+/* Whether the gang must not be tried now; it is passed to gang_changed when it may be. */
+bool policies_defer(struct cluster *c, const struct gang *g);
+/* Whether the counts and memberships of that namespace are incomplete. */
+bool policies_is_changing(const struct cluster *c, const char *ns);
+
+/* All pods, in slices: each call returns the next one, NULL: no more. What is added, removed or
+ * changed between calls does not hide a pod that was there at the beginning; some may come twice.
+ * Zero-initialised. */
+struct policies_walk {
+    bool begun;
+    size_t space, pod;
+};
+struct cluster_pod *policies_walk_next(const struct cluster *c, struct policies_walk *w);
+
 /* ---- of one pod: for writers of labels, costs and events ---- */
 
 /* The policy that applies to the pod, waiting or placed; NULL: none. Borrowed until it changes. */
 const struct policy *policies_of(const struct cluster_pod *cp);
 /* The unit of a placed pod; POLICIES_NO_UNIT: none, or not placed. */
 int32_t policies_unit_of(const struct cluster_pod *cp);
-/* The names of the other policies that select the pod, "b" or "b, c"; NULL: none. */
+/* The names of the other policies that select the pod, oldest first: "b", "b, c", or eight and "and
+ * more"; NULL: none. */
 const char *policies_others(const struct cluster *c, const struct cluster_pod *cp, struct arena *a);
 /* Whether the pod's policy decides between real and virtual nodes: true for every pod with a
  * policy. Then the unit's kind matters, not the annotation for virtual nodes; their taint is

@@ -206,7 +206,7 @@ static int64_t pod_due_ns(const struct cluster *c, const struct cluster_pod *cp)
 int64_t policies_due_ns(const struct cluster *c, const struct gang *g)
 {
     int64_t first = 0;
-    for (size_t i = 0; c->policies->entries.len > 0 && i < g->members.len; i++) {
+    for (size_t i = 0; map_count(&c->policies->entries) > 0 && i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
         int64_t due = cluster_pod_is_schedulable(cp) ? pod_due_ns(c, cp) : 0;
         if (due > 0 && (first == 0 || due < first))

@@ -161,7 +161,9 @@ static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, 
 bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_result *out)
 {
     struct cycle_result r;
-    struct gang *g = queue_pop(a->queue, now.now_ms);
+    struct gang *g;
+    while ((g = queue_pop(a->queue, now.now_ms)) != NULL && policies_defer(a->pipeline->cluster, g))
+        queue_wait(a->queue, g, 0);
     if (g == NULL)
         return false;
     bool flushed = queue_is_flushed(a->queue, g);

@@ -39,19 +39,12 @@ static bool can_tell(const struct cluster_pod *cp)
     return plugin_own_problem(cp) == NULL;
 }
 
-static int64_t find_witnesses(const struct cluster *c, const struct policies_entry *e,
-                              struct witnesses *w)
+static void find_witnesses(const struct policies_entry *e, struct witnesses *w)
 {
-    int64_t waiting = 0;
-    const char *key;
-    void *value;
-    for (size_t i = 0; map_next(&c->pods, &i, &key, &value);) {
-        struct cluster_pod *cp = value;
+    for (size_t i = 0; i < e->members.len; i++) {
+        struct cluster_pod *cp = e->members.items[i];
         const struct policy_membership *s = &cp->membership;
-        if (s->group == NULL || s->group->of != e)
-            continue;
         if (cluster_pod_is_schedulable(cp)) {
-            waiting++;
             if (can_tell(cp) && comes_first(cp, w->waiting))
                 w->waiting = cp;
         } else if (s->held && !s->previous && !s->leaving && can_tell(cp) &&
@@ -59,7 +52,6 @@ static int64_t find_witnesses(const struct cluster *c, const struct policies_ent
             w->newest[s->unit] = cp;
         }
     }
-    return waiting;
 }
 
 static struct cluster_pod *witness_of(const struct witnesses *w, size_t unit, size_t units)
@@ -106,30 +98,57 @@ static const char *why_lacking(const struct pipeline *ask, struct cluster_pod *c
     return why;
 }
 
+static const struct policies_entry *entry_of(const struct cluster *c, const struct policy *p)
+{
+    return p->invalid == NULL ? map_get(&c->policies->entries, p->object.key) : NULL;
+}
+
+struct policies_look policies_lines_look(const struct pipeline *ask, const struct policy *p,
+                                         size_t unit, struct arena *a)
+{
+    struct cluster *c = ask->cluster;
+    const struct policies_entry *e = entry_of(c, p);
+    struct policies_look look = {0};
+    struct witnesses w = {0};
+    if (e == NULL)
+        return look;
+    look.looks = e->members.len;
+    find_witnesses(e, &w);
+    struct cluster_pod *cp = witness_of(&w, unit, p->units_len);
+    if (cp == NULL)
+        return look;
+    look.skipped = policies_why_shut(c, cp, unit, a);
+    if (look.skipped != NULL)
+        return look;
+    look.looks += c->table->len;
+    look.skipped = why_lacking(ask, cp, unit, a);
+    return look;
+}
+
+size_t policies_lines_of(const struct cluster *c, const struct policy *p,
+                         const char *const *skipped, struct arena *a, struct policies_line **out,
+                         int64_t *waiting)
+{
+    const struct policies_entry *e = entry_of(c, p);
+    *waiting = 0;
+    for (size_t i = 0; e != NULL && i < e->members.len; i++)
+        *waiting += cluster_pod_is_schedulable(e->members.items[i]);
+    *out = arena_new(a, struct policies_line, p->units_len);
+    for (size_t i = 0; i < p->units_len; i++)
+        (*out)[i] = (struct policies_line){.unit = (int32_t)i,
+                                           .resource = policy_resource_name(p->units[i].resource),
+                                           .pods = e != NULL ? e->placed[i] : 0,
+                                           .terminating = e != NULL ? e->leaving[i] : 0,
+                                           .max = p->units[i].max,
+                                           .skipped = skipped[i]};
+    return p->units_len;
+}
+
 size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct arena *a,
                       struct policies_line **out, int64_t *waiting)
 {
-    struct cluster *c = ask->cluster;
-    const struct policies_entry *e = NULL;
-    struct witnesses w = {0};
-    for (size_t i = 0; i < c->policies->entries.len && e == NULL; i++)
-        if (c->policies->entries.items[i]->policy == p)
-            e = c->policies->entries.items[i];
-    *waiting = e != NULL ? find_witnesses(c, e, &w) : 0;
-    *out = arena_new(a, struct policies_line, p->units_len);
-    for (size_t i = 0; i < p->units_len; i++) {
-        struct policies_line *line = &(*out)[i];
-        struct cluster_pod *cp = witness_of(&w, i, p->units_len);
-        *line = (struct policies_line){.unit = (int32_t)i,
-                                       .resource = policy_resource_name(p->units[i].resource),
-                                       .pods = e != NULL ? e->placed[i] : 0,
-                                       .terminating = e != NULL ? e->leaving[i] : 0,
-                                       .max = p->units[i].max};
-        if (cp == NULL)
-            continue;
-        line->skipped = policies_why_shut(c, cp, i, a);
-        if (line->skipped == NULL)
-            line->skipped = why_lacking(ask, cp, i, a);
-    }
-    return p->units_len;
+    const char **skipped = arena_new(a, const char *, p->units_len);
+    for (size_t i = 0; i < p->units_len; i++)
+        skipped[i] = policies_lines_look(ask, p, i, a).skipped;
+    return policies_lines_of(ask->cluster, p, skipped, a, out, waiting);
 }

@@ -18,3 +18,15 @@ struct policies_line {
 /* Units in order, in a. waiting: the policy's unplaced pods. Leaves the cluster unchanged. */
 size_t policies_lines(const struct pipeline *ask, const struct policy *p, struct arena *a,
                       struct policies_line **out, int64_t *waiting);
+
+/* The same in parts: why one unit is skipped, in a, which costs a look at the policy's pods and
+ * perhaps at all nodes; and the lines with these answers by unit, which are borrowed. */
+struct policies_look {
+    const char *skipped;
+    size_t looks; /* at pods and nodes */
+};
+struct policies_look policies_lines_look(const struct pipeline *ask, const struct policy *p,
+                                         size_t unit, struct arena *a);
+size_t policies_lines_of(const struct cluster *c, const struct policy *p,
+                         const char *const *skipped, struct arena *a, struct policies_line **out,
+                         int64_t *waiting);

@@ -179,7 +179,7 @@ static void print_head(const struct cluster *c, struct arena *list, struct strbu
         json_kv_str(&w, "gangBurst",
                     c->gang_pools == CLUSTER_GANG_WHOLE ? CLUSTER_GANG_WHOLE_NAME
                                                         : CLUSTER_GANG_MEMBER_NAME);
-    if (c->policies->entries.len > 0 && c->policies->now_ns > 0)
+    if (map_count(&c->policies->entries) > 0 && c->policies->now_ns > 0)
         dump_parts_time(&w, "policiesAt", c->policies->now_ns);
     dump_reservations_print(c, list, &w);
     dump_demand_print(c->gpu_prices, &w);

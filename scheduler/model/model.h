@@ -33,6 +33,8 @@ struct pod_counters_traits;
 struct api_objects;
 struct policies;
 struct policies_group;
+struct policies_mark;
+struct policies_space;
 struct reservations;
 struct replacement_hold;
 struct node_table;
@@ -120,6 +122,12 @@ struct policy_membership {
     bool leaving;                 /* counted as terminating */
     uint64_t by;       /* hash of the uid of the policy that assigned the unit; 0: none */
     const char *lacks; /* its group's */
+    bool stale;        /* it left its group and is about to join one: policies_work */
+    size_t place;      /* in its policy's members, or in its namespace's stale pods */
+    struct policies_space *space; /* its namespace */
+    size_t space_place;           /* in space->pods */
+    struct policies_mark *marks;  /* by label, or NULL: policies_index.h */
+    uint32_t marks_len;
 };
 
 struct cluster_pod {
@@ -143,6 +151,8 @@ struct cluster_pod {
     struct volumes_promises *volumes; /* if assumed with claims that must be bound first; or NULL */
     struct gang *gang;                /* only our schedulerName's pods, without bound lone pods */
     struct gang_ref said;             /* its own gang settings; only for our pods */
+    /* how it is counted in gang.said: the digest, or 1 for no list; 0: it is not */
+    uint64_t said_counted;
     bool in_quorum;  /* was bound when its gang had its quorum, or its annotation says so */
     bool recorded;   /* the pod has the annotation, or a write is under way */
     char *nominated; /* the node whose capacity it waits for (nominations.h), or NULL */
@@ -151,6 +161,12 @@ struct cluster_pod {
     struct id id;                       /* in cluster.pod_ids */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
+};
+
+/* A list of gangs, and how many members of a gang name it. */
+struct gang_said {
+    uint64_t digest;
+    size_t members;
 };
 
 /* The unit of scheduling: a gang, or a lone pod as a gang of one. */
@@ -171,12 +187,19 @@ struct gang {
     size_t several_place; /* index in cluster.several, unless it is a lone pod */
     /* The gangs that it is placed with. */
     struct gang_list {
-        char *text;         /* as last read, heap; NULL: no list */
+        char *text;         /* of the PodGroup or a member, as last read, heap; NULL: no list */
+        uint64_t digest;    /* gang_list_digest; 0: invalid */
+        bool agreed;        /* all that name a list name this one */
         struct arena arena; /* of names */
         const char **names; /* sorted; NULL: none, invalid, or the members disagree */
         size_t len;
-        uint64_t told; /* digest of what the gangs that name this one were told */
+        uint32_t *places; /* by name: in the list of those that name it; in the arena */
+        uint64_t told;    /* the digest that all gangs that name this one were told; 0: none */
+        bool told_ready, told_waits; /* what those of the list were told */
     } list;
+    /* What its counting members say of it (gangs_settings_counts): which lists, how many none. */
+    struct VEC(struct gang_said) said;
+    size_t silent;
 };
 
 /* The PodGroups of one name, one per API group, or NULL. scheduling.sigs.k8s.io takes precedence
@@ -238,6 +261,7 @@ struct cluster {
     struct VEC(struct gang *) several;        /* gangs other than lone pods, unordered */
     struct map pod_groups;                    /* "ns/name" -> struct cluster_groups */
     struct map gangs_named;                   /* "ns/name" -> gangs that name it (gangs_bundle.h) */
+    uint64_t lists_looked;                    /* members and gangs looked at for it: the work */
     struct VEC(struct gang *) satisfied;      /* gangs to be recorded (gangs.h) */
     struct VEC(struct cluster_placed) placed; /* number of pods per priority */
     struct VEC(struct cluster_pod *) nominated; /* nominations.h */

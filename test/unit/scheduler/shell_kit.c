@@ -42,8 +42,9 @@ static void (*free_of(enum intake_kind kind))(void *object)
     }
 }
 
-void shell_message(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
-                   void *const *objects)
+static struct reflector_message *message_of(struct intake *in, enum intake_kind kind,
+                                            enum reflector_event event, size_t n,
+                                            void *const *objects)
 {
     struct reflector_message *message = mem_new(struct reflector_message, 1);
     in->sources[kind] = (struct intake_source){.intake = in, .kind = kind};
@@ -54,7 +55,18 @@ void shell_message(struct intake *in, enum intake_kind kind, enum reflector_even
                                           .free_object = free_of(kind)};
     for (size_t i = 0; i < n; i++)
         message->objects[i] = objects[i];
-    intake_message(in, message);
+    return message;
+}
+
+void shell_message(struct intake *in, enum intake_kind kind, enum reflector_event event, size_t n,
+                   void *const *objects)
+{
+    intake_message(in, message_of(in, kind, event, n, objects));
+}
+
+void shell_post(struct intake *in, enum intake_kind kind, enum reflector_event event, void *object)
+{
+    (void)intake_post(in, message_of(in, kind, event, 1, &object));
 }
 
 int shell_count(struct twin *t, const char *method, const char *part)

@@ -21,6 +21,8 @@ void shell_message(struct intake *in, enum intake_kind kind, enum reflector_even
                   (void *[]){__VA_ARGS__})
 #define RESET_EMPTY(in, kind) shell_message(in, kind, REFLECTOR_RESET, 0, NULL)
 #define SEND(in, kind, event, object) shell_message(in, kind, event, 1, (void *[]){object})
+/* Posts one object, as a reflector's thread does: it is applied by the loop. */
+void shell_post(struct intake *in, enum intake_kind kind, enum reflector_event event, void *object);
 
 /* How many of the requests that are kept (the last 64) begin with `method` and contain `part`
  * (NULL: anything). */

@@ -334,6 +334,148 @@ static void from_the_api_server_to_the_model(void **state)
     expect_done();
 }
 
+/* ---- many versions of one object ---- */
+
+static struct object *policy_of(const char *ns, const char *uid, int max)
+{
+    struct error err = ERROR_INIT;
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct policy *p = NULL;
+    strbuf_addf(&text,
+                "{\"metadata\":{\"namespace\":\"%s\",\"name\":\"w\",\"uid\":\"%s\","
+                "\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"units\":"
+                "[{\"resource\":\"ecs\",\"max\":%d}]}}",
+                ns, uid, max);
+    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0 ||
+        decode_resource_policy(json_root(doc), &p, &err) < 0)
+        fail_msg("%s", err.text);
+    return &p->object;
+}
+
+static void of_versions_that_wait_only_the_newest_is_applied(void **state)
+{
+    (void)state;
+    enum { EDITS = 50 };
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1"));
+    for (int i = 0; i < EDITS; i++) {
+        shell_post(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1", .cpu_milli = 1000 + i));
+        shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .priority = i));
+        shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "q", .uid = "q1"));
+    }
+    shell_post(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "q", .uid = "q1"));
+    changes = 0;
+    loop_once(loop, 0);
+    expect_int("one change of each, and the deletion", 4, changes);
+    expect_int("the newest node", 1000 + EDITS - 1,
+               cluster_find_node(&c, "n1")->allocatable.cpu_milli);
+    expect_int("the newest pod", EDITS - 1, cluster_find_pod(&c, "d/p")->pod->priority);
+    expect_true("what was deleted is gone", cluster_find_pod(&c, "d/q") == NULL);
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .priority = 7));
+    loop_once(loop, 0);
+    expect_int("later ones are applied too", 7, cluster_find_pod(&c, "d/p")->pod->priority);
+    expect_done();
+}
+
+/* Both pods and what they held: the deletion in between may not be lost. */
+static void another_object_of_the_same_name_is_another(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_NODES, REFLECTOR_PUT, NODE(.name = "n1"));
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .uid = "1", .node = "n1"));
+    shell_post(&in, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "p", .uid = "1"));
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .uid = "2"));
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .uid = "2", .priority = 3));
+    changes = 0;
+    loop_once(loop, 0);
+    expect_int("put, deleted, put again at its newest", 3, changes);
+    expect_str("the new one", "2", cluster_find_pod(&c, "d/p")->pod->uid);
+    expect_int("its newest version", 3, cluster_find_pod(&c, "d/p")->pod->priority);
+    expect_int("the old one holds nothing", 0, (int64_t)cluster_find_node(&c, "n1")->pods.len);
+    expect_done();
+}
+
+/* What cannot be read says nothing: the version before it is applied. */
+static void an_unreadable_version_supersedes_nothing(void **state)
+{
+    (void)state;
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .priority = 3));
+    shell_post(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .unreadable = true));
+    loop_once(loop, 0);
+    expect_true("it is there", cluster_find_pod(&c, "d/p") != NULL);
+    expect_int("as it was", 3, cluster_find_pod(&c, "d/p")->pod->priority);
+    expect_done();
+}
+
+static struct gang *parked_pod(const char *key, uint32_t wake)
+{
+    struct gang *g = map_get(&c.gangs, key);
+    queue_drop(&q, g);
+    queue_wait(&q, g, wake);
+    return g;
+}
+
+/* Only gangs that the policy selects are woken, whatever refused them (a taint of a virtual node,
+ * say), and nobody for a status. */
+static void a_policy_wakes_whom_it_selects(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p"));
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .ns = "e"));
+    struct gang *here = parked_pod("pod d/p", 0), *elsewhere = parked_pod("pod e/p", EVENT_ALL);
+    SEND(&in, INTAKE_POLICIES, REFLECTOR_PUT, policy_of("d", "u", 1));
+    expect_true("not tried meanwhile", policies_defer(&c, here));
+    expect_true("others are", !policies_defer(&c, elsewhere));
+    loop_once(loop, 0);
+    expect_int("selected", GANG_ACTIVE, queue_state(&q, here));
+    expect_int("not selected", GANG_PARKED, queue_state(&q, elsewhere));
+    (void)parked_pod("pod d/p", 0);
+    SEND(&in, INTAKE_POLICIES, REFLECTOR_PUT, policy_of("d", "u", 1));
+    loop_once(loop, 0);
+    expect_int("its status alone", GANG_PARKED, queue_state(&q, here));
+    SEND(&in, INTAKE_POLICIES, REFLECTOR_DELETE, policy_of("d", "u", 1));
+    loop_once(loop, 0);
+    expect_int("it was selected", GANG_ACTIVE, queue_state(&q, here));
+    expect_done();
+}
+
+/* What a change of a policy costs a round of the loop does not depend on its pods. */
+static void a_policy_changes_in_slices(void **state)
+{
+    (void)state;
+    enum { PODS = 3 * POLICIES_SLICE };
+    char name[16];
+    for (int i = 0; i < PODS; i++) {
+        (void)str_format(name, sizeof name, "p%d", i);
+        SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = name, .scheduler = "other"));
+    }
+    SEND(&in, INTAKE_POLICIES, REFLECTOR_PUT, policy_of("d", "u", 1));
+    uint64_t looked = c.policies->looked;
+    int rounds = 0;
+    while (policies_is_changing(&c, "d")) {
+        loop_once(loop, 0);
+        expect_true("a slice", c.policies->looked - looked <= 2 * POLICIES_SLICE);
+        looked = c.policies->looked;
+        rounds++;
+    }
+    expect_true("several rounds", rounds > PODS / POLICIES_SLICE);
+    expect_true("it holds", policies_of(cluster_find_pod(&c, "d/p0")) != NULL);
+    expect_done();
+}
+
+/* A list is complete when it was applied, whatever waited. */
+static void a_list_of_policies_holds_alone(void **state)
+{
+    (void)state;
+    SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p"));
+    SEND(&in, INTAKE_POLICIES, REFLECTOR_PUT, policy_of("d", "u", 1));
+    RESET_EMPTY(&in, INTAKE_POLICIES);
+    expect_true("it is not in the list", policies_of(cluster_find_pod(&c, "d/p")) == NULL);
+    RESET(&in, INTAKE_POLICIES, policy_of("d", "u", 1));
+    expect_true("now it is", policies_of(cluster_find_pod(&c, "d/p")) != NULL);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -353,6 +495,12 @@ int main(void)
         TEST(each_api_group_of_podgroups_has_its_own_list),
         TEST(small_objects_go_to_their_stores),
         TEST(from_the_api_server_to_the_model),
+        TEST(of_versions_that_wait_only_the_newest_is_applied),
+        TEST(another_object_of_the_same_name_is_another),
+        TEST(an_unreadable_version_supersedes_nothing),
+        TEST(a_policy_wakes_whom_it_selects),
+        TEST(a_policy_changes_in_slices),
+        TEST(a_list_of_policies_holds_alone),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,14 @@ static void print_policy(struct world *w, const char *name, struct strbuf *b)
                 1 + (int)world_random(w, 90));
 }
 
+/* Wakes only whom it concerns. */
+static void settle(struct world *w)
+{
+    struct cluster_hooks hooks = world_hooks(w);
+    policies_settle(&w->cluster, &hooks);
+    world_spread_events(w, policies_take_events(&w->cluster));
+}
+
 void world_put_policy(struct world *w)
 {
     const char *name = PICK(w, "p", "q");
@@ -80,7 +88,8 @@ void world_put_policy(struct world *w)
     strbuf_addf(&key, "d/%s", name);
     if (world_chance(w, 40)) {
         w->said = "policy removed";
-        world_spread_events(w, policies_remove(&w->cluster, strbuf_str(&key), NULL));
+        (void)policies_submit_removal(&w->cluster, strbuf_str(&key), NULL);
+        settle(w);
         return;
     }
     w->said = "policy put";
@@ -89,7 +98,8 @@ void world_put_policy(struct world *w)
          json_parse(&doc, strbuf_str(&text), text.len, &err) == 0 &&
              decode_resource_policy(json_root(doc), &p, &err) == 0,
          "%s: %s", err.text, strbuf_str(&text));
-    world_spread_events(w, policies_put(&w->cluster, p));
+    (void)policies_submit(&w->cluster, p);
+    settle(w);
 }
 
 /* What a status says is asked of placed pods as if they were not there: all is as it was

@@ -166,6 +166,57 @@ static void the_others_are_told_when_nobody_waits_any_more(void **state)
     expect_done();
 }
 
+/* Users may let any number of gangs name a gang of theirs: its quorum is no news to those whose
+ * list it does not name. */
+static void a_quorum_is_told_to_the_gangs_of_the_list_only(void **state)
+{
+    (void)state;
+    (void)PUT(.name = "a0", .labels = MEMBER("a", "2"), .annotations = LIST(BOTH));
+    (void)IN("b", "b0", BOTH);
+    for (int i = 0; i < 50; i++) {
+        const char *gang = arena_printf(&arena, "x%d", i);
+        (void)IN(gang, gang, arena_printf(&arena, "[\"d/a\",\"d/%s\"]", gang));
+    }
+    told = 0;
+    (void)PUT(.name = "a1", .labels = MEMBER("a", "2"), .annotations = LIST(BOTH));
+    expect_int("itself and the other of its list", 2, told);
+    told = 0;
+    (void)PUT(.name = "a0", .labels = MEMBER("a", "2"));
+    (void)PUT(.name = "a1", .labels = MEMBER("a", "2"));
+    expect_true("that it names none any more is told to all", told > 50);
+    expect_str("so they wait for that",
+               "gang d/x7 goes only together with gang d/a, which names no list of gangs",
+               verdict("gang d/x7"));
+    expect_done();
+}
+
+/* Each member writes its list in an order of its own. */
+static void long_lists_of_many_members_are_not_compared_as_texts(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 200, NAMES = 30 };
+    uint64_t before = c.lists_looked;
+    for (int i = 0; i < MEMBERS; i++) {
+        AUTO_STRBUF list = {0};
+        for (int k = 0; k < NAMES; k++)
+            strbuf_addf(&list, "%s\"d/g%d\"", k > 0 ? "," : "[", (i + k) % NAMES);
+        strbuf_addc(&list, ']');
+        (void)PUT(.name = arena_printf(&arena, "p%d", i), .labels = MEMBER("g0", "3"),
+                  .annotations = LIST(arena_strdup(&arena, strbuf_str(&list))));
+    }
+    expect_str("they agree",
+               "gang d/g0 goes only together with gang d/g1, which does not exist yet",
+               verdict("gang d/g0"));
+    expect_true("read once, and told to the gangs in it", c.lists_looked - before <= 2 * NAMES + 2);
+    (void)PUT(.name = "p7", .labels = MEMBER("g0", "3"), .annotations = LIST("[\"d/g0\"]"));
+    expect_true("one does not", strstr(verdict("gang d/g0"), "(pod p7)") != NULL);
+    (void)cluster_remove_pod(&c, "d/p7", NULL, hooks);
+    expect_str("it is gone",
+               "gang d/g0 goes only together with gang d/g1, which does not exist yet",
+               verdict("gang d/g0"));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +225,8 @@ int main(void)
         T(the_pod_group_may_name_the_list),
         T(a_satisfied_gang_waits_for_no_other),
         T(the_others_are_told_when_nobody_waits_any_more),
+        T(a_quorum_is_told_to_the_gangs_of_the_list_only),
+        T(long_lists_of_many_members_are_not_compared_as_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
