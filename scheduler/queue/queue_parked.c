@@ -142,7 +142,7 @@ size_t queue_parked_wake(struct queue_parked *p, struct cluster *c, uint32_t eve
             p->luck_ms = p->luck_ms != 0 ? p->luck_ms : now_ms + QUEUE_PARKED_LUCK_MS;
         }
     }
-    if (events & OF_NODE) {
+    if (events & EVENT_POD_GONE) { /* what left is kept until all that it can help were asked */
         c->freed.len = 0;
         c->freed_anywhere = false;
     }

@@ -499,6 +499,7 @@ static void capacity_wakes_those_that_it_can_help(void **state)
     n.used.cpu_milli = 4000;
     (void)cluster_note_freed(&cluster, &n);
     expect_int("nor for another event", 0, (int64_t)queue_wake(&q, EVENT_NODE_TAINTS, 20000));
+    expect_int("which takes nothing away", 0, (int64_t)queue_wake(&q, EVENT_POD_LEAVING, 20000));
     expect_int("but when there is enough", 1, (int64_t)queue_wake(&q, EVENT_POD_GONE, 20000));
     park(&q, &large, EVENT_POD_GONE, 4000);
     n.used.cpu_milli = 6000;
