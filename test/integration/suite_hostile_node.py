@@ -7,6 +7,7 @@ Allocate mounted for it, the case does to the same files. The numbers are those 
 import contextlib
 import errno
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -15,6 +16,8 @@ from harness import MERGE, Failed, case, check, check_equal, http_get, wait_unti
 from hostile_tenant import plain, post, tenant
 from suite_isolation import GIB, INSIDE, Library
 from suite_nodes import MEM, PERCENT, memory_pod, wait_pod
+from suite_policy import policy_path, pool, put_policy
+from suite_webhook import start_webhook
 
 NUL = "a\0b"
 GROWN = 64 << 20
@@ -182,6 +185,55 @@ def audit_sees(suite):
         raise Failed(f"the audit is blind to: {', '.join(sorted(left))}") from e
     check_equal(good.events(good_ns, "bystander", "GpuIsolationBypassed"), [], "nobody accuses the bystander")
     check_equal(honest.ask("info"), f"0 0 {2 * GIB}", "the bystander's share")
+
+
+@case("hostile_01_unreadable: an object that cannot be decoded, which no API server stores, ends no program: its pod keeps what it holds, nobody else loses or gains by it", needs=("local",))
+def unreadable(suite):
+    c = suite.cluster
+    hook, _ns = start_webhook(suite)
+    ns = suite.namespace({"hook": "yes", "cosched.io/inject": "enabled"})
+    nodes = Library(suite, "h01u", "cgpu")
+    scheduler = suite.scheduler()
+    nodes.offers("h01u", mem=15, count=1)
+    memory_pod(c, ns, "victim", 10, "h01u")
+    victim = wait_pod(c, ns, "victim")
+    limits, plugin = f"{folder_of(nodes, victim)}/limits", nodes.plugin_pid("h01u")
+    before, process = read(limits), nodes.process(victim, 0)
+    c.do("POST", f"/api/v1/namespaces/{ns}/pods", plain("waits", requests={"cpu": "10m"}, nodeSelector={"nobody": "has-it"}))
+    put_policy(c, ns, "policy", [pool("ecs")], {"a": "b"})
+    send = lambda: post(c, ns, {**plain("p", schedulerName="default-scheduler"), "metadata": {"name": "p", "labels": {"a": "b"}}}, dry=True)
+    wait_until(lambda: send()[1]["spec"]["schedulerName"] == "ack-co-scheduler", "the webhook injects for the policy")
+    garble = lambda resource, name, **more: c.do("POST", "/cosched/faults", {"fault": "garble", "resource": resource, "namespace": ns, "name": name, **more})
+    garble("pods", "victim")
+    garble("pods", "waits")
+    garble("resourcepolicies", "policy", member="selector")
+    said = "object not understood, its last good version stays"
+    scheduler.wait_output(said)
+    wait_until(lambda: said in nodes.plugin_log("h01u"), "the plugin says so")
+    hook.wait_output("object treated as absent")
+    count = re.search(r"^cosched_scheduler_unreadable_pods_total (\d+)$", http_get(scheduler.port, "/metrics")[1], re.M)
+    check(count and int(count[1]) >= 2, f"the scheduler counts them: {count}")
+    check_equal(send()[0], 201, "a review is answered")
+    # 10 of 15 GiB are still the victim's: a bystander gets 5, and no other gets 6.
+    memory_pod(c, ns, "large", 6, "h01u")
+    c.wait_refused(ns, "large", "GPU|gpu")
+    memory_pod(c, ns, "bystander", 5, "h01u")
+    other = wait_pod(c, ns, "bystander")
+    check_equal(nodes.process(other, 1).ask("info"), f"0 {5 * GIB} {5 * GIB}", "the bystander's share")
+    c.delete_pod(ns, "bystander")
+    as_old(os.path.dirname(limits))
+    swept(nodes, c, ns, "short")
+    check_equal(read(limits), before, "the victim's limits")
+    check_equal(process.ask(f"alloc plain {10 * GIB}"), "0 0", "the victim has its share")
+    check_equal(nodes.plugin_pid("h01u"), plugin, "the same plugin")
+    check(f"pod={ns}/waits node=" not in scheduler.output(), "what cannot be read is not placed")
+    c.delete_pod(ns, "victim")
+    c.do("DELETE", policy_path(ns, "policy"))
+    memory_pod(c, ns, "after", 15, "h01u")
+    c.delete_pod(ns, "large")
+    wait_pod(c, ns, "after")
+    scheduler.stop()
+    hook.stop()
 
 
 # ---- 5 and 6: the region ----
