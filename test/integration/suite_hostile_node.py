@@ -6,6 +6,7 @@ Allocate mounted for it, the case does to the same files. The numbers are those 
 """
 import contextlib
 import errno
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import subprocess
 from harness import MERGE, Failed, case, check, check_equal, http_get, wait_until
 from hostile_tenant import plain, post, tenant
 from suite_isolation import GIB, INSIDE, Library
-from suite_nodes import MEM, PERCENT, memory_pod, wait_pod
+from suite_nodes import CLAIM, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wait_pod
 from suite_policy import policy_path, pool, put_policy
 from suite_webhook import start_webhook
 
@@ -320,3 +321,43 @@ def record_locks(suite):
     memory_pod(good, good_ns, "bystander", 4, "h06")
     other = wait_pod(good, good_ns, "bystander")
     check_equal(nodes.process(other, 1).ask("info"), f"0 {4 * GIB} {4 * GIB}", "the bystander's share")
+
+
+# ---- 9: grants that are written again ----
+
+@case("hostile_09_lost_patches: an API server that fails and loses the plugin's patches makes no older grant the last: each pod's is what its container was given", needs=("local",))
+def lost_patches(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    nodes = Nodes(suite, [gpu_node("h09", "share", T4, 4)])
+    nodes.offers("h09", mem=60, count=4)
+    match = {"method": "PATCH", "agent": "device-plugin", "path": "/pods/"}
+    for fault in ({"fault": "reply", "code": 500, "every": 2}, {"fault": "lose-reply", "every": 2}, {"fault": "delay", "ms": 200, "percent": 30}):
+        c.do("POST", "/cosched/faults", {**fault, "match": match})
+    suite.stack.callback(c.do, "DELETE", "/cosched/faults")
+    for turn in range(3):  # the same names again: an older pod's write must not reach its successor
+        names = [f"p{i}" for i in range(8)]
+        for name in names:
+            memory_pod(c, ns, name, 5, "h09")
+        pods = [wait_pod(c, ns, name) for name in names]
+        fired = lambda at: [rule["fired"] >= at for rule in c.get("/cosched/faults")["rules"]]
+        wait_until(lambda: all(fired(turn + 1)), "patches fail, are lost and are late")
+        if turn == 2:
+            c.do("DELETE", "/cosched/faults")
+        else:
+            for name in names:
+                c.delete_pod(ns, name)
+            wait_until(lambda: not c.pods(ns), "they are gone")
+    uuids = nodes.uuids("h09")
+
+    def agreed():
+        """What each pod says of itself is what its container has, and is confirmed."""
+        for pod in pods:
+            now = c.pod(ns, pod["metadata"]["name"])["metadata"]
+            cards = [card for share in json.loads(now["annotations"][CLAIM]).values() for card in share]
+            if now["uid"] != pod["metadata"]["uid"] or now["annotations"].get("scheduler.framework.gpushare.assigned") != "true" or \
+               [uuids[card] for card in cards] != nodes.environment(pod, "main")["NVIDIA_VISIBLE_DEVICES"].split(","):
+                return False
+        return True
+
+    wait_until(agreed, "each pod's grant is what its container was given", 30)
