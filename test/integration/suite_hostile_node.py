@@ -17,6 +17,7 @@ from harness import MERGE, Failed, case, check, check_equal, http_get, wait_unti
 from hostile_tenant import plain, post, tenant
 from suite_isolation import GIB, INSIDE, Library
 from suite_nodes import CLAIM, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wait_pod
+from suite_plugin_life import engine_place
 from suite_policy import policy_path, pool, put_policy
 from suite_webhook import start_webhook
 
@@ -321,6 +322,27 @@ def record_locks(suite):
     memory_pod(good, good_ns, "bystander", 4, "h06")
     other = wait_pod(good, good_ns, "bystander")
     check_equal(nodes.process(other, 1).ask("info"), f"0 {4 * GIB} {4 * GIB}", "the bystander's share")
+
+
+# ---- 7: mode mps ----
+
+@case("hostile_07_mps_mounts: a client of MPS gets the daemon's pipe and a shared memory of MPS' own, and nothing of the node's own", needs=("local",))
+def mps_mounts(suite):
+    c, ns = suite.cluster, suite.namespace()
+    _module, pipe, args = engine_place(suite)
+    nodes = Nodes(suite, [{**gpu_node("h07", "mps", T4, 1), "isolation": "auto", "pluginArgs": args}])
+    suite.scheduler()
+    nodes.offers("h07", mem=15, count=1)
+    memory_pod(c, ns, "client", 3, "h07")
+    pod = wait_pod(c, ns, "client")
+    given = mounts(nodes, pod)
+    check_equal(given["/dev/shm"][0], os.path.join(os.path.dirname(pipe), "shm"), "its shared memory")
+    check_equal({host for host, _ in given.values()} & {"/dev/shm", "/dev", "/run", "/tmp", "/"}, set(), "nothing of the node's own")
+    check_equal(given[pipe][0], pipe, "the daemon's pipe")
+    env = nodes.environment(pod, "main")
+    check_equal(env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"], "0=3G", "its limit")
+    log = os.path.join(os.path.dirname(pipe), "log")
+    check(log not in [host for host, _ in given.values()], "the daemon's log is not the client's")
 
 
 # ---- 9: grants that are written again ----
