@@ -9,7 +9,8 @@ from harness import ROOT, Failed, check, wait_until
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 RULES = [{"apiGroups": [""], "resources": ["pods", "pods/ephemeralcontainers", "pods/resize", "configmaps", "events"],
-          "verbs": ["create", "get", "list", "watch", "patch", "update", "delete"]}]
+          "verbs": ["create", "get", "list", "watch", "patch", "update", "delete"]},
+         {"apiGroups": ["", "scheduling.alibabacloud.com"], "resources": ["persistentvolumeclaims", "resourcepolicies"], "verbs": ["create", "get", "delete"]}]
 
 
 def token_of(c, ns, account, node=None):
@@ -29,7 +30,7 @@ def using(c, token):
 
 
 def tenant(suite, labels=None):
-    """(cluster, namespace) of somebody who may make and change pods, ConfigMaps and Events in that namespace and nothing else. cosched-local has one token and
+    """(cluster, namespace) of somebody who may make and change pods, ConfigMaps and Events, and make claims and ResourcePolicies, in that namespace and nothing else. cosched-local has one token and
     knows no roles: there he is the only user."""
     c, ns = suite.cluster, suite.namespace(labels)
     if c.target == "local":

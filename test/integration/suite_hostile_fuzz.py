@@ -7,7 +7,7 @@
                                                      limits, and another one is placed and started among them
 
 COSCHED_FUZZ_PODS: so many accepted ones (the soak has 200,000), or as many as COSCHED_FUZZ_SECONDS allow. COSCHED_SEED repeats a run; COSCHED_FUZZ_FROM begins at a number that
-was printed. COSCHED_FUZZ_REFUSALS prints what is refused, and why.
+was printed. COSCHED_FUZZ_REFUSALS prints what is refused, and why. COSCHED_BULK: objects of each sort that are made in bulk (40).
 """
 import concurrent.futures
 import contextlib
@@ -27,6 +27,7 @@ from pod_mutator import Mutator, manifest_seeds, plain_seeds
 from suite_hostile_node import mounts
 from suite_isolation import GIB, INSIDE, Library
 from suite_nodes import CLAIM, MEM, memory_pod, wait_pod
+from suite_policy import definition, policy_path
 from suite_webhook import limited, start_webhook
 from suite_webhook_serve import insecure, review
 
@@ -423,3 +424,62 @@ def fuzz(suite):
             findings.add(f"{name}: too much CPU time", worst.number, {}, worst.text())
     hook.program.stop()
     check(not findings.found, f"{len(findings.found)} findings:\n       " + "\n       ".join(findings.found.values()))
+
+
+GANG = "pod-group.scheduling.sigs.k8s.io"
+
+
+def bulk_of(i):
+    """The i-th object of each sort, as hostile as the API server takes it: [(path below the namespace's, body)]."""
+    long = [f"{i}-{n}".ljust(63, "x") for n in range(64)]
+    gang = plain(f"gang-{i}", requests={"cpu": "1"})
+    gang["metadata"]["labels"].update({f"{GANG}/name": f"g{i % 7}", f"{GANG}/min-available": "100000"})
+    gang["metadata"]["annotations"].update({f"{GANG}/groups": json.dumps([f"evil/{n}" for n in range(2000)])})
+    claims = plain(f"claims-{i}", requests={"cpu": "10m"})
+    claims["spec"]["volumes"] = [{"name": f"v{n}", "persistentVolumeClaim": {"claimName": f"c{(i + n) % 50}"}} for n in range(20)]
+    chosen = plain(f"chosen-{i}", requests={"cpu": "1"})
+    chosen["metadata"]["labels"].update({f"k{n}": "v" for n in range(64)})
+    policy = {"apiVersion": "scheduling.alibabacloud.com/v1alpha1", "kind": "ResourcePolicy", "metadata": {"name": f"p{i}"}, "spec": {
+        "selector": {f"k{n}": "v" for n in range(i % 64)}, "strategy": "prefer",
+        "units": [{"resource": "ecs", "nodeSelector": {value: value for value in long}, "max": 1, "podLabels": {f"l{n}": "x" for n in range(64)}} for _ in range(10)]}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": f"c{i}"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": f"none-{i}", "resources": {"requests": {"storage": "1"}}}}
+    return [("pods", gang), ("pods", claims), ("pods", chosen), ("resourcepolicies", policy), ("persistentvolumeclaims", claim)]
+
+
+@case("hostile_fuzz_bulk: gangs, ResourcePolicies and claims in bulk keep no bystander waiting, and each costs the scheduler and the webhook little")
+def bulk(suite):
+    number = int(os.environ.get("COSCHED_BULK", "40"))
+    definition(suite)
+    (evil, evil_ns), (good, good_ns) = tenant(suite), tenant(suite)
+    hook, _ns = start_webhook(suite)
+    scheduler = suite.scheduler()
+    node = suite.node("h-bulk", cpu="8", pods="500")
+    programs = {"scheduler": scheduler, "webhook": hook}
+    before = {name: cpu_us(p.process.pid) for name, p in programs.items()}
+    made, refused = 0, {}
+    for i in range(number):
+        for sort, body in bulk_of(i):
+            path = policy_path(evil_ns) if sort == "resourcepolicies" else f"/api/v1/namespaces/{evil_ns}/{sort}"
+            status, answer = evil.request("POST", path, body)
+            made += status == 201
+            if status != 201:
+                check(status in (400, 403, 422), f"{sort}: {status} {answer}")
+                count(refused, answer)
+        if i % 10 == 0:
+            good.create_pod(good_ns, f"by-{i}", requests={"cpu": "10m"}, node_selector={"pool": node})
+            good.wait_bound(good_ns, f"by-{i}")
+    check(made >= number * 4, f"{made} are taken; {refused}")
+    check_equal(review_of_bystander(hook), 200, "a review among them")
+    for name, p in programs.items():
+        each = (cpu_us(p.process.pid) - before[name]) // made
+        print(f"     {name}: {each} us for each of {made}", flush=True)
+        check(each <= CPU_MAX_US, f"{name}: {each} us for each of {made} objects")
+    hook.stop()
+
+
+def review_of_bystander(hook):
+    conn = http.client.HTTPSConnection("127.0.0.1", hook.https, context=insecure(), timeout=30)
+    conn.request("POST", "/mutate?timeout=5s", review(limited(MEM, 3)), {"Content-Type": "application/json"})
+    with contextlib.closing(conn):
+        return conn.getresponse().status

@@ -6,7 +6,9 @@ Allocate mounted for it, the case does to the same files. The numbers are those 
 """
 import contextlib
 import errno
+import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -14,7 +16,10 @@ import subprocess
 from harness import MERGE, Failed, case, check, check_equal, http_get, wait_until
 from hostile_tenant import plain, post, tenant
 from suite_isolation import GIB, INSIDE, Library
-from suite_nodes import MEM, PERCENT, memory_pod, wait_pod
+from suite_nodes import CLAIM, MEM, PERCENT, T4, Nodes, gpu_node, memory_pod, wait_pod
+from suite_plugin_life import engine_place
+from suite_policy import policy_path, pool, put_policy
+from suite_webhook import start_webhook
 
 NUL = "a\0b"
 GROWN = 64 << 20
@@ -184,6 +189,55 @@ def audit_sees(suite):
     check_equal(honest.ask("info"), f"0 0 {2 * GIB}", "the bystander's share")
 
 
+@case("hostile_01_unreadable: an object that cannot be decoded, which no API server stores, ends no program: its pod keeps what it holds, nobody else loses or gains by it", needs=("local",))
+def unreadable(suite):
+    c = suite.cluster
+    hook, _ns = start_webhook(suite)
+    ns = suite.namespace({"hook": "yes", "cosched.io/inject": "enabled"})
+    nodes = Library(suite, "h01u", "cgpu")
+    scheduler = suite.scheduler()
+    nodes.offers("h01u", mem=15, count=1)
+    memory_pod(c, ns, "victim", 10, "h01u")
+    victim = wait_pod(c, ns, "victim")
+    limits, plugin = f"{folder_of(nodes, victim)}/limits", nodes.plugin_pid("h01u")
+    before, process = read(limits), nodes.process(victim, 0)
+    c.do("POST", f"/api/v1/namespaces/{ns}/pods", plain("waits", requests={"cpu": "10m"}, nodeSelector={"nobody": "has-it"}))
+    put_policy(c, ns, "policy", [pool("ecs")], {"a": "b"})
+    send = lambda: post(c, ns, {**plain("p", schedulerName="default-scheduler"), "metadata": {"name": "p", "labels": {"a": "b"}}}, dry=True)
+    wait_until(lambda: send()[1]["spec"]["schedulerName"] == "ack-co-scheduler", "the webhook injects for the policy")
+    garble = lambda resource, name, **more: c.do("POST", "/cosched/faults", {"fault": "garble", "resource": resource, "namespace": ns, "name": name, **more})
+    garble("pods", "victim")
+    garble("pods", "waits")
+    garble("resourcepolicies", "policy", member="selector")
+    said = "object not understood, its last good version stays"
+    scheduler.wait_output(said)
+    wait_until(lambda: said in nodes.plugin_log("h01u"), "the plugin says so")
+    hook.wait_output("object treated as absent")
+    count = re.search(r"^cosched_scheduler_unreadable_pods_total (\d+)$", http_get(scheduler.port, "/metrics")[1], re.M)
+    check(count and int(count[1]) >= 2, f"the scheduler counts them: {count}")
+    check_equal(send()[0], 201, "a review is answered")
+    # 10 of 15 GiB are still the victim's: a bystander gets 5, and no other gets 6.
+    memory_pod(c, ns, "large", 6, "h01u")
+    c.wait_refused(ns, "large", "GPU|gpu")
+    memory_pod(c, ns, "bystander", 5, "h01u")
+    other = wait_pod(c, ns, "bystander")
+    check_equal(nodes.process(other, 1).ask("info"), f"0 {5 * GIB} {5 * GIB}", "the bystander's share")
+    c.delete_pod(ns, "bystander")
+    as_old(os.path.dirname(limits))
+    swept(nodes, c, ns, "short")
+    check_equal(read(limits), before, "the victim's limits")
+    check_equal(process.ask(f"alloc plain {10 * GIB}"), "0 0", "the victim has its share")
+    check_equal(nodes.plugin_pid("h01u"), plugin, "the same plugin")
+    check(f"pod={ns}/waits node=" not in scheduler.output(), "what cannot be read is not placed")
+    c.delete_pod(ns, "victim")
+    c.do("DELETE", policy_path(ns, "policy"))
+    memory_pod(c, ns, "after", 15, "h01u")
+    c.delete_pod(ns, "large")
+    wait_pod(c, ns, "after")
+    scheduler.stop()
+    hook.stop()
+
+
 # ---- 5 and 6: the region ----
 
 def grow(path, size):
@@ -268,3 +322,64 @@ def record_locks(suite):
     memory_pod(good, good_ns, "bystander", 4, "h06")
     other = wait_pod(good, good_ns, "bystander")
     check_equal(nodes.process(other, 1).ask("info"), f"0 {4 * GIB} {4 * GIB}", "the bystander's share")
+
+
+# ---- 7: mode mps ----
+
+@case("hostile_07_mps_mounts: a client of MPS gets the daemon's pipe and a shared memory of MPS' own, and nothing of the node's own", needs=("local",))
+def mps_mounts(suite):
+    c, ns = suite.cluster, suite.namespace()
+    _module, pipe, args = engine_place(suite)
+    nodes = Nodes(suite, [{**gpu_node("h07", "mps", T4, 1), "isolation": "auto", "pluginArgs": args}])
+    suite.scheduler()
+    nodes.offers("h07", mem=15, count=1)
+    memory_pod(c, ns, "client", 3, "h07")
+    pod = wait_pod(c, ns, "client")
+    given = mounts(nodes, pod)
+    check_equal(given["/dev/shm"][0], os.path.join(os.path.dirname(pipe), "shm"), "its shared memory")
+    check_equal({host for host, _ in given.values()} & {"/dev/shm", "/dev", "/run", "/tmp", "/"}, set(), "nothing of the node's own")
+    check_equal(given[pipe][0], pipe, "the daemon's pipe")
+    env = nodes.environment(pod, "main")
+    check_equal(env["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"], "0=3G", "its limit")
+    log = os.path.join(os.path.dirname(pipe), "log")
+    check(log not in [host for host, _ in given.values()], "the daemon's log is not the client's")
+
+
+# ---- 9: grants that are written again ----
+
+@case("hostile_09_lost_patches: an API server that fails and loses the plugin's patches makes no older grant the last: each pod's is what its container was given", needs=("local",))
+def lost_patches(suite):
+    c, ns = suite.cluster, suite.namespace()
+    suite.scheduler()
+    nodes = Nodes(suite, [gpu_node("h09", "share", T4, 4)])
+    nodes.offers("h09", mem=60, count=4)
+    match = {"method": "PATCH", "agent": "device-plugin", "path": "/pods/"}
+    for fault in ({"fault": "reply", "code": 500, "every": 2}, {"fault": "lose-reply", "every": 2}, {"fault": "delay", "ms": 200, "percent": 30}):
+        c.do("POST", "/cosched/faults", {**fault, "match": match})
+    suite.stack.callback(c.do, "DELETE", "/cosched/faults")
+    for turn in range(3):  # the same names again: an older pod's write must not reach its successor
+        names = [f"p{i}" for i in range(8)]
+        for name in names:
+            memory_pod(c, ns, name, 5, "h09")
+        pods = [wait_pod(c, ns, name) for name in names]
+        fired = lambda at: [rule["fired"] >= at for rule in c.get("/cosched/faults")["rules"]]
+        wait_until(lambda: all(fired(turn + 1)), "patches fail, are lost and are late")
+        if turn == 2:
+            c.do("DELETE", "/cosched/faults")
+        else:
+            for name in names:
+                c.delete_pod(ns, name)
+            wait_until(lambda: not c.pods(ns), "they are gone")
+    uuids = nodes.uuids("h09")
+
+    def agreed():
+        """What each pod says of itself is what its container has, and is confirmed."""
+        for pod in pods:
+            now = c.pod(ns, pod["metadata"]["name"])["metadata"]
+            cards = [card for share in json.loads(now["annotations"][CLAIM]).values() for card in share]
+            if now["uid"] != pod["metadata"]["uid"] or now["annotations"].get("scheduler.framework.gpushare.assigned") != "true" or \
+               [uuids[card] for card in cards] != nodes.environment(pod, "main")["NVIDIA_VISIBLE_DEVICES"].split(","):
+                return False
+        return True
+
+    wait_until(agreed, "each pod's grant is what its container was given", 30)

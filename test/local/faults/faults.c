@@ -32,6 +32,11 @@
  *   {"fault":"card","node":"n1","card":0,"bad":true}       the card is unhealthy (false: healthy)
  *   {"fault":"recreate-pods","namespace":"x","selector":"app=y","count":5}
  *                                                     deleted at once and made again, unbound
+ *   {"fault":"garble","resource":"pods","namespace":"x","name":"y","member":"tolerations"}
+ *                                                     spec.tolerations is a number, which no API
+ *                                                     server stores; without member there is a
+ *                                                     second spec, which is one, behind the first,
+ *                                                     by which watches go on selecting it
  *
  *   faults_handle ──► admin: POST, GET, DELETE
  *        └──► weigh the rules ──► nothing: handle()

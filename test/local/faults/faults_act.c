@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/jsontree.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
@@ -50,6 +51,35 @@ static int act_on_node(struct faults *f, const struct fault *fault, struct error
     return f->config.node(f->config.node_arg, &what, err);
 }
 
+static const struct kind *find_kind(const char *resource)
+{
+    const struct kind *const *k = kinds_all;
+    while (*k && !str_eq((*k)->resource, resource))
+        k++;
+    return *k;
+}
+
+/* Past admission and validation, into the store. */
+static int garble(struct store *s, const struct fault *fault, struct error *err)
+{
+    const struct kind *k = find_kind(fault->resource);
+    struct object *o = k ? store_get(s, k, str_or_empty(fault->ns), fault->name) : NULL;
+    AUTO_JSONTREE *t = NULL;
+    AUTO_STRBUF text = {0};
+    if (!o)
+        return error_set(err, ERROR_NOT_FOUND, "there is no %s %s", fault->resource, fault->name);
+    if (jsontree_parse(&t, o->text, o->text_len, err) < 0)
+        return -1;
+    if (fault->member)
+        jsonnode_set_int(t, jsonnode_need_object(t, jsontree_root(t), "spec"), fault->member, 5);
+    jsontree_print(t, &text);
+    if (!fault->member) {
+        text.ptr[--text.len] = '\0';
+        strbuf_adds(&text, ",\"spec\":5}");
+    }
+    return store_update(s, k, strbuf_str(&text), text.len, 0, NULL, err);
+}
+
 int faults_act(struct faults *f, const struct fault *fault, struct error *err)
 {
     struct server *server = f->config.server;
@@ -85,6 +115,8 @@ int faults_act(struct faults *f, const struct fault *fault, struct error *err)
         return f->config.recreate(f->config.recreate_arg, fault->ns, fault->selector,
                                   fault->count > 0 ? fault->count : 1, &done, err);
     }
+    case FAULT_GARBLE:
+        return f->config.store ? garble(f->config.store, fault, err) : missing(err, "is no store");
     default:
         return act_on_node(f, fault, err);
     }

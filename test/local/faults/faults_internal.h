@@ -23,6 +23,7 @@ enum faults_kind {
     FAULT_KUBELET,
     FAULT_CARD,
     FAULT_RECREATE,
+    FAULT_GARBLE,
     FAULT_KINDS,
 };
 
@@ -37,7 +38,7 @@ struct fault {
     int64_t every, count, percent, until_ms; /* until_ms 0: forever */
     /* what */
     int64_t ms, code, retry_after_s, card;
-    char *reason, *message, *node, *ns, *selector;
+    char *reason, *message, *node, *ns, *selector, *resource, *name, *member;
     bool mid_line, bad;
     /* so far */
     int64_t matched, fired;

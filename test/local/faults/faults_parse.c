@@ -22,6 +22,7 @@ const char *const faults_names[FAULT_KINDS] = {
     [FAULT_KUBELET] = "restart-kubelet",
     [FAULT_CARD] = "card",
     [FAULT_RECREATE] = "recreate-pods",
+    [FAULT_GARBLE] = "garble",
 };
 
 #define RULES (1u << FAULT_DELAY | 1u << FAULT_DROP | 1u << FAULT_LOSE_REPLY | 1u << FAULT_REPLY)
@@ -55,8 +56,12 @@ static const struct member {
     {"card", 1u << FAULT_CARD, NUMBER, offsetof(struct fault, card), 0, 4096, true},
     {"bad", 1u << FAULT_PARTITION | 1u << FAULT_CARD, TRUTH, offsetof(struct fault, bad), 0, 0,
      false},
-    {"namespace", 1u << FAULT_RECREATE, STRING, offsetof(struct fault, ns), 0, 0, false},
+    {"namespace", 1u << FAULT_RECREATE | 1u << FAULT_GARBLE, STRING, offsetof(struct fault, ns), 0,
+     0, false},
     {"selector", 1u << FAULT_RECREATE, STRING, offsetof(struct fault, selector), 0, 0, false},
+    {"resource", 1u << FAULT_GARBLE, STRING, offsetof(struct fault, resource), 0, 0, true},
+    {"name", 1u << FAULT_GARBLE, STRING, offsetof(struct fault, name), 0, 0, true},
+    {"member", 1u << FAULT_GARBLE, STRING, offsetof(struct fault, member), 0, 0, false},
 };
 enum { MEMBERS = sizeof members / sizeof *members };
 
@@ -64,8 +69,8 @@ void fault_free(struct fault *f)
 {
     if (!f)
         return;
-    char *const strings[] = {f->text,    f->method, f->path, f->agent,   f->reason,
-                             f->message, f->node,   f->ns,   f->selector};
+    char *const strings[] = {f->text, f->method, f->path,     f->agent,    f->reason, f->message,
+                             f->node, f->ns,     f->selector, f->resource, f->name,   f->member};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
         free(strings[i]);
     free(f);

@@ -292,6 +292,8 @@ static void wrong_faults_are_refused(void **state)
     struct faults *bare = faults_new(&(struct faults_config){.loop = s.loop});
     static const char *const needy[] = {"{\"fault\":\"restart\",\"ms\":1}",
                                         "{\"fault\":\"compact\"}", "{\"fault\":\"recreate-pods\"}",
+                                        "{\"fault\":\"garble\",\"resource\":\"pods\","
+                                        "\"name\":\"a\",\"member\":\"b\"}",
                                         "{\"fault\":\"restart-kubelet\",\"node\":\"n\"}"};
     for (size_t i = 0; i < sizeof needy / sizeof *needy; i++) {
         struct error err = ERROR_INIT;
@@ -340,6 +342,17 @@ static void deeds_are_done(void **state)
 
     must_add(&s, "{\"fault\":\"hold-connections\",\"ms\":1}");
     expect_int("a connection that had to wait", '.', ask(&s, "GET", "/"));
+    static const char pod[] = "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\"}}";
+    assert_int_equal(0, store_create(s.store, &kind_pods, pod, strlen(pod), NULL, NULL));
+    must_add(&s, "{\"fault\":\"garble\",\"resource\":\"pods\",\"namespace\":\"n\","
+                 "\"name\":\"a\",\"member\":\"b\"}");
+    expect_true("garbled", strstr(store_get(s.store, &kind_pods, "n", "a")->text,
+                                  "\"spec\":{\"b\":5}") != NULL);
+    struct error none = ERROR_INIT;
+    expect_int("what is not there", -1,
+               add(&s,
+                   "{\"fault\":\"garble\",\"resource\":\"pods\",\"name\":\"b\",\"member\":\"b\"}",
+                   &none));
     stop(&s);
     expect_done();
 }
