@@ -411,7 +411,7 @@ static struct gang *parked_pod(const char *key, uint32_t wake)
 {
     struct gang *g = map_get(&c.gangs, key);
     queue_drop(&q, g);
-    queue_wait(&q, g, wake);
+    queue_wait(&q, g, wake, 0);
     return g;
 }
 

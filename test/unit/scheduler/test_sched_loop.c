@@ -330,7 +330,7 @@ static void a_pod_that_waits_reads_what_is_free_now(void **state)
     wait_long("d/p");
     sched_loop_kit_await(&k, "PATCH", "largest free: 1 on n1", 1);
     struct gang *g = find("d/p")->gang;
-    sched_loop_kit_entry(&k, g)->wake = 0; /* or an attempt would tell */
+    queue_wait(&k.sched.queue, g, 0, loop_now_ms(k.loop)); /* or an attempt would tell */
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
          POD(.name = "w", .node = "n1", .c = {{.cpu_milli = 1000}}));
     SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "v", .node = "n1"));
