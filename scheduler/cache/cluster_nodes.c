@@ -190,6 +190,9 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         cpus_rebuild(c, cn);
         events |= EVENT_NODE_CPU;
     }
+    /* Whether a gang fits beside others on its reserved node depends on cards and CPUs too. */
+    if (cn->reserved > 0 && (events & (EVENT_NODE_GPU | EVENT_NODE_CPU)) != 0)
+        events |= EVENT_NODE_CAPACITY;
     if (!is_as_before(old, n, &before, &cn->allocatable)) {
         gpu_prices_node_changed(c, cn);
         node_table_touch(c->table, cn, true);

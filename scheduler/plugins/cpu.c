@@ -228,8 +228,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_cpu = {.name = "cpu",
                                   .key = key,
-                                  .wakes = EVENT_NODE_CPU | EVENT_POD_GONE,
-                                  .depends = PLUGIN_HELD,
+                                  PLUGIN_READS(FACET_CPUS | FACET_HELD | FACET_NOMINATED),
                                   .score_depends = PLUGIN_HELD,
                                   .applies = applies,
                                   .filter = filter,

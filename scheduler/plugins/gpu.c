@@ -137,8 +137,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_gpu = {.name = "gpu",
                                   .key = key,
-                                  .wakes = EVENT_NODE_GPU | EVENT_POD_GONE,
-                                  .depends = PLUGIN_HELD,
+                                  PLUGIN_READS(FACET_CARDS | FACET_HELD | FACET_NOMINATED),
                                   .score_depends = PLUGIN_HELD,
                                   .version = version,
                                   .applies = applies,

@@ -36,10 +36,7 @@ static int64_t score(const struct plugin_ask *ask, const struct cluster_node *no
 }
 
 const struct plugin plugin_interpod = {.name = "interpod",
-                                       .wakes = EVENT_POD_GONE | EVENT_POD_COUNTED |
-                                                EVENT_NODE_GONE | EVENT_NODE_LABELS |
-                                                EVENT_NAMESPACE,
-                                       .depends = PLUGIN_DOMAIN,
+                                       PLUGIN_READS(FACET_COUNTERS | FACET_NAMESPACES),
                                        .score_depends = PLUGIN_DOMAIN,
                                        .filter = filter,
                                        .score = score,

@@ -199,8 +199,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 }
 
 const struct plugin plugin_volumes_attach = {.name = "volumes_attach",
-                                             .wakes = EVENT_POD_GONE | EVENT_VOLUME,
-                                             .depends = PLUGIN_HELD,
+                                             PLUGIN_READS(FACET_VOLUMES | FACET_HELD),
                                              .version = volumes_held_version,
                                              .entangles = true,
                                              .applies = applies,
