@@ -214,6 +214,13 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     nominations_touch(c, cp);
 }
 
+/* A pod came: whoever is nominated there may not fit any more, and then keeps no card and no CPU from
+ * others. */
+static uint32_t note_crowd(const struct cluster_node *on, const struct cluster_pod *cp)
+{
+    return on->nominated > 0 && (cp->gpu.any || cp->cpu != NULL) ? EVENT_POD_GONE : 0;
+}
+
 static bool is_ours(const struct cluster *c, const struct pod *p)
 {
     return str_eq(p->scheduler, c->scheduler_name);
@@ -233,6 +240,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         cluster_grant_read(cp);
         policies_read(cp, on);
         events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
+        events |= note_crowd(on, cp);
     }
     events |= policies_take_events(c);
     if (cp->state != CLUSTER_FINISHED)
@@ -259,6 +267,9 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
+    AUTO_STRBUF gang = {0}; /* which may vanish when its last member leaves it */
+    if (cp->gang != NULL && replacement_hold_count(c) > 0)
+        strbuf_adds(&gang, cp->gang->key);
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
@@ -286,6 +297,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         policies_read(cp, was_on);
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
+    if (cp->on != NULL && cp->on != was_on)
+        events |= note_crowd(cp->on, cp);
     policies_note_moved(c, cp, membership);
     events |= policies_take_events(c);
     if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
@@ -303,6 +316,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         cluster_nodes_drop_if_unused(c, was_on);
     events |= nominations_follow(c, cp, old, &held);
     events |= gangs_member_changed(c, cp, old, hooks);
+    if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
+        events |= replacement_hold_drop(c, strbuf_str(&gang));
     pod_free(old);
     return events;
 }
@@ -400,7 +415,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-    events |= policies_take_events(c);
+    events |= policies_take_events(c) | note_crowd(on, cp);
     /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
      * differ. */
     if (cp->nominated != NULL &&

@@ -207,6 +207,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     if (cn == NULL)
         return 0;
     struct node *old = cn->node;
+    uint32_t events = replacement_hold_drop_node(c, name);
     cn->node = NULL;
     note_virtual(c, cn);
     cn->allocatable = (struct resource_vector){0};
@@ -218,5 +219,5 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     node_free(old);
     node_table_set_stale(c->table);
     cluster_nodes_drop_if_unused(c, cn);
-    return EVENT_NODE_GONE | policies_take_events(c);
+    return events | EVENT_NODE_GONE | policies_take_events(c);
 }
