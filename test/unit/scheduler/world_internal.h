@@ -9,14 +9,15 @@
 
 #include "test/unit/scheduler/world.h"
 
-#define MUST(w, condition, ...)                                                \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "broken after '%s': %s: ", (w)->said, #condition); \
-            fprintf(stderr, __VA_ARGS__);                                      \
-            fputc('\n', stderr);                                               \
-            abort();                                                           \
-        }                                                                      \
+#define MUST(w, condition, ...)                                                                 \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
+            fprintf(stderr, "seed %llu broken after '%s': %s: ", (unsigned long long)(w)->seed, \
+                    (w)->said, #condition);                                                     \
+            fprintf(stderr, __VA_ARGS__);                                                       \
+            fputc('\n', stderr);                                                                \
+            abort();                                                                            \
+        }                                                                                       \
     } while (0)
 
 bool world_chance(struct world *w, uint64_t percent);
@@ -40,6 +41,13 @@ void world_wait(struct world *w);
 void world_try_and_undo(struct world *w);
 void world_filter_means_reserve(struct world *w);
 void world_sleepers_cannot_go(struct world *w);
+
+/* world_store.c */
+void world_put_storage(struct world *w);
+/* The claims that the pod waits for are bound. */
+void world_bind_claims(struct world *w, const struct cluster_pod *cp);
+void world_put_budget(struct world *w);
+void world_reserve(struct world *w);
 
 /* world_policy.c */
 void world_put_policy(struct world *w);

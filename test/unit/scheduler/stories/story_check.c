@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "lib/base/json.h"
+#include "lib/base/str.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cache/replacement_hold.h"
+#include "scheduler/dump/dump.h"
+#include "scheduler/replay/replay_load.h"
+#include "test/unit/scheduler/stories/story.h"
+#include "test/unit/scheduler/world_internal.h"
+
+/* What the next attempt would do, as attempt.c runs it. It is undone unless it placed something. */
+static bool ask(struct world *w, struct gang *g, struct cycle_result *r)
+{
+    struct plan lent, plan;
+    struct replacement_hold_offer offer;
+    arena_reset(&w->arena);
+    plan_begin(&lent, &w->cluster);
+    for (size_t i = 0; replacement_hold_next(&w->cluster, g, &i, &offer);) {
+        plan_nominate(&lent, offer.lost, NULL);
+        plan_nominate(&lent, offer.member, offer.node);
+    }
+    plan_begin(&plan, &w->cluster);
+    cycle_run(&w->pipeline, g, &plan, &w->arena, r);
+    bool placed = plan.committed;
+    plan_end(&plan);
+    plan_end(&lent);
+    return placed;
+}
+
+static bool would_recall(const struct cycle_result *r)
+{
+    for (size_t i = 0; i < r->recalls_len; i++) {
+        const struct cycle_recall *one = &r->recalls[i];
+        if (one->pod->giving == NULL || !cpuset_is_subset(&one->cpus, one->pod->giving))
+            return true;
+    }
+    return false;
+}
+
+bool story_check_sleepers(struct story *s, struct world *w)
+{
+    w->said = "sleeping gangs asked";
+    for (size_t i = 0; i < w->queue.parked.len; i++) {
+        const struct queue_entry *e = w->queue.parked.items[i];
+        struct gang *g = e->gang;
+        struct cycle_result r;
+        s->asked++;
+        const char *what = ask(w, g, &r)                               ? "fits"
+                           : !w->attempt.all_stay && r.victims_len > 0 ? "could preempt"
+                           : would_recall(&r)                          ? "could reclaim CPUs"
+                                                                       : NULL;
+        if (what == NULL)
+            continue;
+        story_fail(s, what, "%s sleeps with wake mask %x and %s; it was told: %s", g->key,
+                   (unsigned)e->wake, what, str_or_empty(e->why.sentence));
+        return false;
+    }
+    return true;
+}
+
+/* ---- a model made from a list of everything ---- */
+
+static void warned(void *arg, const char *text)
+{
+    struct story *s = arg;
+    story_fail(s, "a dump that cannot be read", "%s", text);
+}
+
+/* The first place where the lists of both differ. */
+static void tell_difference(struct story *s, const struct cluster *fresh, const char *text)
+{
+    AUTO_STRBUF other = {0};
+    size_t at = 0, from = 0;
+    dump_cluster(fresh, &other);
+    for (const char *also = strbuf_str(&other); text[at] != '\0' && text[at] == also[at]; at++)
+        if (text[at] == '\n')
+            from = at + 1;
+    story_fail(s, "digests differ",
+               "of the model and of one made from its list, at byte %zu of: %s", at - from,
+               &text[from]);
+}
+
+/* What a volume promised on a node that is gone was chosen by cannot be known from the objects. */
+static bool knows_promises(const struct world *w)
+{
+    const char *key;
+    void *value;
+    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        if (cp->volumes != NULL && cp->on->node == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool story_check_fresh(struct story *s, struct world *w)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    struct cluster fresh;
+    struct replay_load load;
+    if (!knows_promises(w))
+        return true;
+    dump_cluster(&w->cluster, &text);
+    cluster_init(&fresh, w->cluster.scheduler_name);
+    replacement_hold_enable(&fresh, true);
+    replay_load_init(&load, &fresh, NULL);
+    load.warn = warned;
+    load.arg = s;
+    if (json_parse(&doc, strbuf_str(&text), text.len, &err) < 0) {
+        story_fail(s, "a dump that cannot be read", "%s", err.text);
+    } else {
+        replay_load_object(&load, json_root(doc), "dump");
+        replay_load_finish(&load);
+        if (s->kind == NULL && cluster_digest(&fresh) != cluster_digest(&w->cluster))
+            tell_difference(s, &fresh, strbuf_str(&text));
+    }
+    replay_load_deinit(&load);
+    cluster_deinit(&fresh);
+    return s->kind == NULL;
+}
