@@ -20,6 +20,7 @@
 #include "lib/base/str.h"
 #include "lib/kube/api.h"
 #include "lib/kube/decode.h"
+#include "scheduler/binding/loop_time.h"
 #include "scheduler/cache/policies.h"
 #include "scheduler/model/rejections.h"
 #include "scheduler/cache/gangs.h"
@@ -428,7 +429,9 @@ void intake_message(struct intake *in, struct reflector_message *message)
 
 static void deliver(void *arg, void *msg)
 {
+    int64_t began_us = clock_mono_us();
     intake_message(arg, msg);
+    loop_time_add(LOOP_TIME_INTAKE, began_us);
 }
 
 int intake_init(struct intake *in, struct loop *loop, struct cluster *c, struct queue *q,

@@ -5,6 +5,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
+#include "scheduler/binding/loop_time.h"
 #include "scheduler/cycle/reservation.h"
 
 /* Minimum time between two reservation_reconcile calls: each may cost a large gang's cycle. */
@@ -110,6 +111,7 @@ static void reconcile(void *arg)
         r->changed(r->arg);
     }
     set_timer(r, PAUSE_MS);
+    loop_time_add(LOOP_TIME_RESERVATIONS, began_us);
 }
 
 void reservation_timer_init(struct reservation_timer *r, struct loop *loop,

@@ -10,6 +10,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "scheduler/binding/loop_time.h"
 #include "scheduler/framework/equivalence.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cycle/cpu_lending.h"
@@ -49,6 +50,12 @@ static struct metric preemptions = {.kind = METRIC_COUNTER,
 static struct metric recalls = {.kind = METRIC_COUNTER,
                                 .name = "cosched_scheduler_cpu_recalls_total",
                                 .help = "Times that lent CPUs were reclaimed from a pod."};
+
+static struct metric missed = {
+    .kind = METRIC_COUNTER,
+    .name = "cosched_scheduler_missed_wakes_total",
+    .help = "Gangs that were placed although no event had woken them, but the check every 5 "
+            "minutes: 0, unless there is a mistake in the program."};
 
 static struct metric disagreed = {
     .kind = METRIC_GAUGE,
@@ -162,25 +169,6 @@ static void submit(struct sched_loop *d, const struct plan *plan)
         submit_one(d, &members[i]);
 }
 
-/* Reports to parked gangs that are due, and sets the timer for the next. */
-static void tell_waiting(void *arg)
-{
-    struct sched_loop *d = arg;
-    int64_t now_ms = clock_mono_ms(), next_ms = -1;
-    if (!d->running)
-        return;
-    for (size_t i = 0; i < d->queue.parked.len; i++) {
-        const struct queue_entry *e = d->queue.parked.items[i];
-        int64_t *due_ms = ids_at(&d->tell_due, e->gang->id);
-        if (*due_ms >= 0 && *due_ms <= now_ms)
-            *due_ms = pod_writer_report_waiting(d->pod_writer, e->gang, &e->why, now_ms);
-        if (*due_ms >= 0 && (next_ms < 0 || *due_ms < next_ms))
-            next_ms = *due_ms;
-    }
-    if (next_ms >= 0)
-        loop_timer_set(d->loop, &d->tell, next_ms - now_ms, tell_waiting, d);
-}
-
 static void bind(void *arg, struct gang *g, const struct plan *plan, const struct cycle_result *r)
 {
     struct sched_loop *d = arg;
@@ -194,10 +182,7 @@ static void bind(void *arg, struct gang *g, const struct plan *plan, const struc
 static void refused(void *arg, struct gang *g, const struct cycle_result *r)
 {
     struct sched_loop *d = arg;
-    int64_t *due_ms = ids_at(&d->tell_due, g->id);
-    *due_ms = clock_mono_ms();
-    if (!heap_has(&d->tell.node) || d->tell.due_ms > *due_ms)
-        loop_timer_set(d->loop, &d->tell, 0, tell_waiting, d);
+    teller_note(&d->teller, g);
     policy_writer_refused(d->policy_writer, g);
     log_debug("gang waits", kv("gang", g->key), kv("why", r->sentence));
 }
@@ -241,7 +226,7 @@ struct volumes_config sched_loop_volumes_config(struct sched_loop *d, struct bin
 static void retry_reclaim(void *arg)
 {
     struct sched_loop *d = arg;
-    queue_wake(&d->queue, EVENT_POD_GONE, loop_now_ms(d->loop));
+    queue_wake(&d->queue, cluster_note_freed(&d->cluster, NULL), loop_now_ms(d->loop));
     sched_loop_poke(d);
 }
 
@@ -331,6 +316,14 @@ static void decided(void *arg, const struct cycle_result *r)
     metrics_inc(&attempts, verdict_name(r->verdict));
 }
 
+/* A plugin does not name an event that it depends on, or an event is not raised. */
+static void report_missed(struct sched_loop *d, const struct gang *g)
+{
+    metrics_inc(&missed, NULL);
+    log_warn("no event woke a gang that fits: please report it", kv("gang", g->key),
+             kv("refused", str_or_empty(queue_why(&d->queue, g)->sentence)));
+}
+
 static bool try_next(struct sched_loop *d)
 {
     struct attempt_result tried;
@@ -341,6 +334,8 @@ static bool try_next(struct sched_loop *d)
     if (!attempt_next(&d->attempt, now, &tried))
         return false;
     reservation_timer_follow(&d->reserving, kept, &tried);
+    if (tried.missed)
+        report_missed(d, tried.gang);
     return true;
 }
 
@@ -357,12 +352,16 @@ static void tick(void *arg)
     struct sched_loop *d = arg;
     if (!d->running)
         return;
+    int64_t began_us = clock_mono_us();
     volumes_reconcile(d->volumes);
     gang_bind_reconcile(d->gang_bind);
     record_satisfied(d);
+    loop_time_add(LOOP_TIME_OTHER, began_us);
+    began_us = clock_mono_us();
     int64_t slice_end = clock_mono_ms() + SCHED_LOOP_SLICE_MS;
     while (try_next(d) && clock_mono_ms() < slice_end)
         ;
+    loop_time_add(LOOP_TIME_ATTEMPTS, began_us);
     podgroups_reconcile(d->podgroups);
     policy_writer_reconcile(d->policy_writer);
     metrics_set(&pods_gauge, NULL, (int64_t)map_count(&d->cluster.pods));
@@ -409,7 +408,7 @@ static void take_back(struct sched_loop *d, struct cluster_pod *cp, const struct
         return;
     if (r->outcome == BINDER_FAILED)
         pod_writer_report_bind_failed(d->pod_writer, cp->pod, r->node, r->error.text);
-    uint32_t events = EVENT_POD_GONE;
+    uint32_t events = cluster_note_freed(&d->cluster, cp->on);
     if (cp->volumes != NULL) { /* its volumes may not be available there */
         nominate(d, cp, NULL);
         events |= EVENT_VOLUME;
@@ -428,6 +427,7 @@ static void take_result(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
     struct binder_result *r = msg;
+    int64_t began_us = clock_mono_us();
     struct cluster_pod *cp = cluster_find_pod(&d->cluster, r->pod);
     if (cp != NULL && pod_trace_ticket(&d->trace, cp) != r->ticket)
         cp = NULL;
@@ -436,6 +436,7 @@ static void take_result(void *arg, void *msg)
     else
         take_back(d, cp, r);
     binder_result_free(r);
+    loop_time_add(LOOP_TIME_OTHER, began_us);
 }
 
 static void take_dryrun(void *arg, void *msg)
@@ -458,9 +459,10 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
     pipeline_init(&d->pipeline, &d->cluster);
     replacement_hold_enable(&d->cluster, true);
     queue_init(&d->queue, &d->cluster);
+    d->queue.flush_ms = QUEUE_FLUSH_MS;
     pod_trace_init(&d->trace);
     failures_init(&d->failures);
-    ids_table_init(&d->tell_due, sizeof(int64_t), NULL);
+    teller_init(&d->teller, loop, &d->queue);
     reservation_timer_init(&d->reserving, loop, &d->pipeline, &d->queue, poked, d);
     arena_init(&d->arena, 64 * 1024);
     attempt_init(&d->attempt, &d->pipeline, &d->queue, &d->arena,
@@ -473,9 +475,10 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
                                          .recall = reclaim,
                                          .arg = d});
     struct metric *all[] = {&attempts,    &cycle_seconds, &e2e_seconds, &pods_gauge, &nodes_gauge,
-                            &queue_gauge, &preemptions,   &disagreed,   &recalls};
+                            &queue_gauge, &preemptions,   &disagreed,   &recalls,    &missed};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         metrics_register(all[i]);
+    loop_time_register();
     if (mailbox_new(&d->evictions, loop, SCHED_LOOP_RESULTS, take_eviction, evictor_result_free, d,
                     err) < 0 ||
         mailbox_new(&d->dryrun_done, loop, SCHED_LOOP_RESULTS, take_dryrun, bind_dryrun_result_free,
@@ -544,6 +547,7 @@ void sched_loop_start(struct sched_loop *d, struct binder *b, struct pod_writer 
                                                             .arg = d});
     d->policy_writer = policy_writer_new(&(struct policy_writer_config){
         .loop = d->loop, .cluster = &d->cluster, .pipeline = &d->pipeline, .pod_writer = s});
+    teller_start(&d->teller, s);
     d->running = true;
     finish_what_was_begun(d);
     sched_loop_poke(d);
@@ -553,7 +557,7 @@ void sched_loop_pause(struct sched_loop *d)
 {
     d->running = false;
     loop_timer_cancel(d->loop, &d->tick);
-    loop_timer_cancel(d->loop, &d->tell);
+    teller_pause(&d->teller);
     loop_timer_cancel(d->loop, &d->cpu_lending);
     loop_timer_cancel(d->loop, &d->policies);
     d->policies_due_ms = 0;
@@ -576,7 +580,7 @@ void sched_loop_deinit(struct sched_loop *d)
     pod_trace_deinit(&d->trace);
     failures_deinit(&d->failures);
     attempt_deinit(&d->attempt);
-    ids_table_deinit(&d->tell_due);
+    teller_deinit(&d->teller);
     pipeline_deinit(&d->pipeline);
     cluster_deinit(&d->cluster);
     arena_deinit(&d->arena);

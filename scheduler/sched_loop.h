@@ -20,6 +20,7 @@
 #include "scheduler/binding/policy_writer.h"
 #include "scheduler/reservation_timer.h"
 #include "scheduler/binding/pod_writer.h"
+#include "scheduler/binding/teller.h"
 #include "scheduler/binding/volumes.h"
 
 struct sched_loop_options {
@@ -42,8 +43,7 @@ struct sched_loop {
     struct loop_timer cpu_lending; /* repeats reclaims */
     struct loop_timer policies;    /* when a unit of a ResourcePolicy opens to a waiting pod */
     int64_t policies_due_ms;       /* on clock_mono_ms; 0: never */
-    struct loop_timer tell;        /* tells waiting pods why later */
-    struct ids_table tell_due;     /* by gang: int64_t ms when due; -1: all told */
+    struct teller teller;          /* tells waiting pods why */
     struct mailbox *results;
     struct mailbox *evictions;   /* the evictor's results */
     struct mailbox *dryrun_done; /* the dry run's results */

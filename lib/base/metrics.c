@@ -288,9 +288,13 @@ static void add_metric(struct strbuf *out, const struct metric *m)
             add_histogram(out, m, s);
             continue;
         }
+        int64_t value = atomic_load_explicit(&s->count, memory_order_relaxed);
         add_head(out, m, s, "", -1);
-        strbuf_addf(out, "%lld\n",
-                    (long long)atomic_load_explicit(&s->count, memory_order_relaxed));
+        if (m->seconds)
+            add_seconds(out, value);
+        else
+            strbuf_addf(out, "%lld", (long long)value);
+        strbuf_addc(out, '\n');
     }
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/str.h"
@@ -37,6 +38,7 @@ struct metric {
     const char *name;
     const char *help;
     const char *label;          /* NULL: one series */
+    bool seconds;               /* counter: counts microseconds and shows seconds */
     const int64_t *bounds_us;   /* histogram: upper bounds in microseconds, ascending, at most
                                    METRIC_BUCKETS - 1, ended by 0; NULL: 100 us .. 30 s */
     int64_t (*read)(void *arg); /* gauge: called at scrape time; NULL: stored value */

@@ -23,6 +23,7 @@
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
+#include "scheduler/binding/loop_time.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/progress.h"
 
@@ -222,6 +223,7 @@ static void expire_holds(struct podgroups *p, int64_t now_ms, int64_t *next_ms)
 static void inspect_all(void *arg)
 {
     struct podgroups *p = arg;
+    int64_t began_us = clock_mono_us();
     struct cluster *c = p->config.cluster;
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
     const char *key;
@@ -235,6 +237,7 @@ static void inspect_all(void *arg)
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, PODGROUPS_DELAY_MS),
                        inspect_all, p);
+    loop_time_add(LOOP_TIME_PODGROUPS, began_us);
 }
 
 void podgroups_reconcile(struct podgroups *p)

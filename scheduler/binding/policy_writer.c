@@ -20,6 +20,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "scheduler/binding/loop_time.h"
 #include "scheduler/cycle/policies_lines.h"
 #include "scheduler/cache/policies.h"
 
@@ -452,6 +453,7 @@ void policy_writer_refused(struct policy_writer *p, const struct gang *g)
 static void inspect_all(void *arg)
 {
     struct policy_writer *p = arg;
+    int64_t began_us = clock_mono_us();
     int64_t now_ms = clock_mono_ms(), next_ms = INT64_MAX;
     arena_reset(&p->arena);
     inspect_policies(p, now_ms, &next_ms);
@@ -460,6 +462,7 @@ static void inspect_all(void *arg)
     if (next_ms < INT64_MAX)
         loop_timer_set(p->config.loop, &p->timer, num_max(next_ms - now_ms, POLICY_WRITER_DELAY_MS),
                        inspect_all, p);
+    loop_time_add(LOOP_TIME_POLICIES, began_us);
 }
 
 /* No policies, and no pods left from any. */

@@ -90,6 +90,7 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->nodes);
     virtuals_deinit(&c->virtuals);
     vec_deinit(&c->placed);
+    vec_deinit(&c->freed);
     rejections_deinit(c);
     reservations_deinit(c);
     free(c->reservations);
@@ -216,9 +217,10 @@ static void release(struct cluster *c, struct cluster_pod *cp)
 
 /* A pod came: whoever is nominated there may not fit any more, and then keeps no card and no CPU from
  * others. */
-static uint32_t note_crowd(const struct cluster_node *on, const struct cluster_pod *cp)
+static uint32_t note_crowd(struct cluster *c, struct cluster_node *on, const struct cluster_pod *cp)
 {
-    return on->nominated > 0 && (cp->gpu.any || cp->cpu != NULL) ? EVENT_POD_GONE : 0;
+    bool may = on->nominated > 0 && (cp->gpu.any || cp->cpu != NULL);
+    return may ? cluster_note_freed(c, on) : 0;
 }
 
 static bool is_ours(const struct cluster *c, const struct pod *p)
@@ -240,7 +242,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         cluster_grant_read(cp);
         policies_read(cp, on);
         events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-        events |= note_crowd(on, cp);
+        events |= note_crowd(c, on, cp);
     }
     events |= policies_take_events(c);
     if (cp->state != CLUSTER_FINISHED)
@@ -249,12 +251,22 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
     return is_ours(c, p) ? events | gangs_join(c, cp, hooks) : events;
 }
 
-/* Whether affinity and spread see the same pod. Terms cannot change once a pod is placed, and a
- * pending pod is counted only by its labels. */
+static bool same_terms(const struct podterms *a, const struct podterms *b)
+{
+    AUTO_STRBUF x = {0};
+    AUTO_STRBUF y = {0};
+    if (a == NULL || b == NULL)
+        return a == b;
+    pod_counters_print_terms(a, &x);
+    pod_counters_print_terms(b, &y);
+    return x.len == y.len && memcmp(strbuf_str(&x), strbuf_str(&y), x.len) == 0;
+}
+
+/* Whether affinity and spread see the same pod. */
 static bool same_traits(const struct pod *a, const struct pod *b)
 {
-    return a->terms == NULL && b->terms == NULL && a->terminating == b->terminating &&
-           cluster_labels_equal(&a->labels, &b->labels);
+    return a->terminating == b->terminating && cluster_labels_equal(&a->labels, &b->labels) &&
+           same_terms(a->terms, b->terms);
 }
 
 static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct pod *p,
@@ -298,20 +310,26 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
     if (cp->on != NULL && cp->on != was_on)
-        events |= note_crowd(cp->on, cp);
+        events |= note_crowd(c, cp->on, cp);
     policies_note_moved(c, cp, membership);
     events |= policies_take_events(c);
-    if ((counted || !as_before) && (cp->on != was_on || !as_before) && c->index->active)
+    /* A pod that waits is counted by nobody. */
+    if ((counted || (!as_before && was_on != NULL)) && (cp->on != was_on || !as_before) &&
+        c->index->active)
         events |= EVENT_POD_COUNTED;
     /* The pod moved, got other cards, finished, or shrank by a resize: capacity is free. */
     if (was_on != NULL && (cp->on != was_on || cluster_digest_grant(cp) != claimed ||
                            resource_vector_grew(&cp->request, &held)))
-        events |= EVENT_POD_GONE;
+        events |= cluster_note_freed(c, was_on);
     /* CPUs can be reclaimed only from pods that the node agent has confirmed. */
-    if (cp->cpu != NULL && cp->cpu->burst &&
+    if (cp->on != NULL && cp->cpu != NULL && cp->cpu->burst &&
         !str_eq(labels_get(&old->annotations, NAME_ANN_CPUSET_APPLIED),
                 labels_get(&p->annotations, NAME_ANN_CPUSET_APPLIED)))
-        events |= EVENT_POD_GONE;
+        events |= cluster_note_freed(c, cp->on);
+    if (was_on != NULL && cp->pod->terminating && !old->terminating) {
+        (void)cluster_note_freed(c, was_on);
+        events |= EVENT_POD_LEAVING; /* those that may preempt need not wait until it is gone */
+    }
     if (was_on != NULL && cp->on != was_on)
         cluster_nodes_drop_if_unused(c, was_on);
     events |= nominations_follow(c, cp, old, &held);
@@ -334,7 +352,8 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, bool termina
         cp->pod->terminating = terminating;
         policies_hold(c, cp);
         events = pod_counters_hold(c, cp, cp->on) ? EVENT_POD_COUNTED : 0;
-        events |= policies_take_events(c);
+        events |= policies_take_events(c) | (terminating ? EVENT_POD_LEAVING : 0);
+        (void)cluster_note_freed(c, cp->on);
         node_table_touch(c->table, cp->on, false);
     }
     cp->pod->terminating = terminating;
@@ -364,8 +383,8 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
         release(c, cp);
+        events = cluster_note_freed(c, cn);
         cluster_nodes_drop_if_unused(c, cn);
-        events = EVENT_POD_GONE;
     }
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
@@ -415,12 +434,14 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-    events |= policies_take_events(c) | note_crowd(on, cp);
+    events |= policies_take_events(c) | note_crowd(c, on, cp);
     /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
      * differ. */
     if (cp->nominated != NULL &&
-        (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name)))
-        events |= EVENT_POD_GONE;
+        (cp->gpu.any || cp->cpu != NULL || !str_eq(cp->nominated, on->name))) {
+        struct cluster_node *promised = cluster_find_node(c, cp->nominated);
+        events |= promised != NULL ? cluster_note_freed(c, promised) : EVENT_POD_GONE;
+    }
     return events;
 }
 

@@ -53,6 +53,9 @@ void cluster_nodes_drop_if_unused(struct cluster *c, struct cluster_node *cn)
     if (cn->node != NULL || cn->pods.len > 0)
         return;
     map_remove(&c->nodes, cn->name);
+    for (size_t i = c->freed.len; i-- > 0;)
+        if (c->freed.items[i] == cn)
+            vec_remove_swap(&c->freed, i);
     ids_give(&c->node_ids, cn->id);
     cluster_nodes_delete(cn);
 }

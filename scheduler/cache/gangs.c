@@ -315,6 +315,7 @@ static bool matters(const struct pod *old, const struct pod *now)
 {
     return old->gated != now->gated || old->terminating != now->terminating ||
            old->priority != now->priority || old->phase != now->phase ||
+           old->active_deadline_s != now->active_deadline_s || /* it may use reserved room now */
            !str_eq(old->node, now->node) || !resources_equal(&old->request, &now->request) ||
            !cluster_labels_equal(&old->labels, &now->labels) ||
            !cluster_labels_equal(&old->annotations, &now->annotations) ||

@@ -91,12 +91,12 @@ bool replacement_hold_next(const struct cluster *c, const struct gang *g, size_t
     return false;
 }
 
-void replacement_hold_end(struct cluster *c, const struct cluster_pod *lost)
+uint32_t replacement_hold_end(struct cluster *c, const struct cluster_pod *lost)
 {
     size_t i = 0;
     while (c->holds->items.items[i].ghost != lost)
         i++;
-    (void)end(c, i);
+    return end(c, i);
 }
 
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang)

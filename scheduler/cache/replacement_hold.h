@@ -46,8 +46,9 @@ struct replacement_hold_offer {
 };
 bool replacement_hold_next(const struct cluster *c, const struct gang *g, size_t *i,
                            struct replacement_hold_offer *out);
-/* A member uses the capacity of that lost one. Ends the hold, and the lost pod with it. */
-void replacement_hold_end(struct cluster *c, const struct cluster_pod *lost);
+/* A member uses the capacity of that lost one. Ends the hold, and the lost pod with it. Returns the
+ * events: the member may be elsewhere. */
+uint32_t replacement_hold_end(struct cluster *c, const struct cluster_pod *lost);
 /* For a gang without members. Returns the events. */
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang);
 /* For a node that is gone, and its capacity with it. Returns the events. */

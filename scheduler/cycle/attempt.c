@@ -87,11 +87,12 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
 {
     int64_t due_ns = policies_due_ns(a->pipeline->cluster, g);
     bool awaits = r->awaits && will_evict(a, r);
+    queue_set_need(a->queue, g, &r->need);
     if (due_ns != 0 && a->hooks.await_time != NULL)
         a->hooks.await_time(a->hooks.arg, due_ns);
     /* A gang that waits for pods to leave is retried as soon as they are gone, without backoff. */
     if (awaits || r->verdict == CYCLE_WAITING)
-        queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_GONE : 0));
+        queue_wait(a->queue, g, r->wakes | (awaits ? EVENT_POD_LEFT : 0), now_ms);
     else
         queue_park(a->queue, g, r->wakes, now_ms);
     queue_set_why(a->queue, g, r->sentence, r->class, r->verdict == CYCLE_WAITING);
@@ -110,17 +111,19 @@ static void lend_holds(struct plan *lent, const struct gang *g)
     }
 }
 
-/* Holds whose member was placed end. */
-static void return_holds(struct plan *lent)
+/* Holds whose member was placed end. Returns the events. */
+static uint32_t return_holds(struct plan *lent)
 {
+    uint32_t events = 0;
     while (lent->steps.len > 0) {
         const struct plan_step *last = &lent->steps.items[lent->steps.len - 1];
         const struct cluster_pod *lost = last[-1].pod, *member = last->pod;
         plan_rollback(lent, lent->steps.len - 2);
         if (member->state != CLUSTER_PENDING)
-            replacement_hold_end(lent->cluster, lost);
+            events |= replacement_hold_end(lent->cluster, lost);
     }
     plan_end(lent);
+    return events;
 }
 
 static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, int64_t now_ms)
@@ -131,7 +134,7 @@ static size_t decide(struct attempt *a, struct gang *g, struct cycle_result *r, 
     lend_holds(&lent, g);
     plan_begin(&plan, c);
     cycle_run(a->pipeline, g, &plan, a->arena, r); /* commits, or leaves no step */
-    return_holds(&lent);
+    queue_wake(a->queue, return_holds(&lent), now_ms);
     if (a->hooks.decided != NULL)
         a->hooks.decided(a->hooks.arg, r);
     size_t placed = plan.committed ? plan.steps.len : 0;
@@ -152,10 +155,13 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
     struct gang *g = queue_pop(a->queue, now.now_ms);
     if (g == NULL)
         return false;
+    bool flushed = queue_is_flushed(a->queue, g);
     arena_reset(a->arena);
     policies_set_now(a->pipeline->cluster, now.wall_ns);
     size_t placed = decide(a, g, &r, now.now_ms);
-    *out = (struct attempt_result){.gang = g, .verdict = r.verdict, .placed = placed};
+    *out = (struct attempt_result){
+        .gang = g, .verdict = r.verdict, .placed = placed, .missed = flushed && placed > 0};
+    queue_charge(a->queue, g, 1 + r.cost);
     follow(a, g, &r, now);
     if (r.verdict == CYCLE_PLACED || r.verdict == CYCLE_NOTHING)
         queue_succeeded(a->queue, g);

@@ -68,6 +68,7 @@ struct attempt_result {
     struct gang *gang;
     enum cycle_verdict verdict;
     size_t placed; /* pods, including those of gangs placed together with it */
+    bool missed;   /* it was placed because the slow flush brought it up: no event had woken it */
 };
 
 /* Borrows everything except the hooks, which are copied. */

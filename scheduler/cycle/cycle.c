@@ -146,12 +146,21 @@ static void note_virtuals(const struct placing *p, struct cycle_result *out)
     }
 }
 
+/* placed: what is in the plan is kept. */
+static void note_need(const struct placing *p, bool placed, struct cycle_result *out)
+{
+    for (size_t i = 0; i < p->members_len; i++)
+        if (!placed || !p->members[i].placed)
+            queue_need_add(&out->need, p->members[i].pod);
+}
+
 static void take_quorum(struct placing *p, struct gang *g, struct cycle_result *out)
 {
     bool partly = gangs_has_waiting(g);
     out->verdict = CYCLE_PLACED;
     if (partly)
         refuse(out, CYCLE_PARTLY, explain(p, g, true), reasons_class(p->why), p->wakes);
+    note_need(p, true, out);
     gang_preempt_withdraw(p, out);
     out->others = arena_new(p->arena, struct gang *, p->gangs_len);
     for (size_t i = 0; i < p->gangs_len; i++)
@@ -180,14 +189,18 @@ static bool try_bundle(const struct pipeline *ask, struct gang *g, struct gang *
         take_quorum(&p, g, out);
     } else {
         uint32_t again = !p.exact && placing_domains_could_fit(&p) ? EVENT_POD_PLACED : 0;
+        if (!p.exact) /* a member that has a node may move out of the way of one that has none */
+            again |= placing_wakes(&p);
         refuse(out, CYCLE_NO_CAPACITY, explain(&p, g, quorum), reasons_class(p.why),
                p.wakes | again);
+        note_need(&p, false, out);
         p.ask.pool = p.pool; /* preempt in the pool it must stay in */
         gang_preempt_make(&p, out);
         done = last || out->awaits;
         if (!last) /* later units may be usable by then */
             out->wakes = EVENT_ALL;
     }
+    out->cost = p.cost;
     placing_deinit(&p);
     return done;
 }
@@ -200,13 +213,16 @@ static void try_step_by_step(const struct pipeline *ask, struct gang *g, struct 
 {
     struct pipeline limited = *ask;
     size_t steps = policies_steps(bundle, len);
+    int64_t cost = 0;
     bool done = false;
     for (size_t step = 1; !done; step++) {
         bool last = step >= steps;
         *out = (struct cycle_result){.verdict = CYCLE_NOTHING};
         limited.units = last ? 0 : step;
         done = try_bundle(&limited, g, bundle, len, last, plan, a, out);
+        cost += out->cost;
     }
+    out->cost = cost;
 }
 
 void cycle_run(const struct pipeline *ask, struct gang *g, struct plan *plan, struct arena *a,

@@ -12,7 +12,8 @@
 
 enum {
     TRIALS = 2000, /* node comparisons for all members together, roughly */
-    TRIALS_LEAST = 8
+    TRIALS_LEAST = 8,
+    TRIALS_PER_COST = 16 /* nodes tried without some of their pods that cost as much as a member */
 };
 
 /* The cluster without the victims. */
@@ -21,6 +22,7 @@ struct trial {
     struct VEC(struct cycle_victim) victims;
     struct preempt_scope scope;
     uint64_t serial; /* of the class that hopeless is about */
+    uint32_t wakes;  /* preempt_choice */
 };
 
 static int by_place(const void *a, const void *b)
@@ -115,8 +117,11 @@ static void for_one(struct placing *p, struct cluster_pod *pod, struct cycle_res
 {
     struct preempt_choice choice;
     preempt_choose(&p->ask, pod, p->arena, &choice);
-    if (choice.node == NULL)
+    p->cost += choice.tried / TRIALS_PER_COST;
+    if (choice.node == NULL) {
+        out->wakes |= choice.wakes;
         return;
+    }
     nominate(out, pod, choice.node);
     out->victims = arena_new(p->arena, struct cycle_victim, choice.victims_len);
     for (size_t i = 0; i < choice.victims_len; i++)
@@ -152,6 +157,8 @@ static bool make_place(void *arg, struct cluster_pod *pod)
     struct preempt_choice choice;
     note_kind(t, equivalence_ask(&p->ask, pod));
     preempt_choose_more(&p->ask, pod, &t->scope, p->arena, &choice);
+    p->cost += choice.tried / TRIALS_PER_COST;
+    t->wakes |= choice.wakes;
     if (choice.node == NULL)
         return false;
     size_t mark = plan_mark(p->plan), victims = t->victims.len;
@@ -319,6 +326,8 @@ static void for_all(struct placing *p, struct cycle_result *out)
         keep(&t, out);
     else
         out->nominations_len = 0;
+    if (!enough) /* members may have been in each other's way, as without victims */
+        out->wakes |= t.wakes | placing_wakes(p);
     vec_deinit(&t.victims);
 }
 

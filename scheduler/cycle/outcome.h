@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "scheduler/cache/cluster.h"
+#include "scheduler/queue/queue_need.h"
 
 enum cycle_verdict {
     CYCLE_PLACED, /* all waiting members are placed */
@@ -45,6 +46,8 @@ struct cycle_result {
     const char *sentence;
     uint64_t class; /* of the sentence, ignoring amounts */
     uint32_t wakes;
+    struct queue_need need; /* of the members that wait */
+    int64_t cost;           /* in units of queue_turns.h */
     struct cycle_nomination *nominations;
     size_t nominations_len;
     struct cycle_victim *victims;

@@ -197,8 +197,22 @@ static bool has_quorum(const struct placing *p)
 
 struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod)
 {
+    p->cost++;
     pipeline_choose(&p->ask, pod, p->arena, p->choice);
     return p->choice->node;
+}
+
+uint32_t placing_wakes(const struct placing *p)
+{
+    uint32_t wakes = 0;
+    uint64_t serial = 0;
+    for (size_t i = 0; i < p->members_len; i++) {
+        const struct pod_class *k = equivalence_ask(&p->ask, p->members[i].pod);
+        if (k->serial != serial)
+            wakes |= pipeline_wakes(&p->ask, p->members[i].pod);
+        serial = k->serial;
+    }
+    return wakes;
 }
 
 static void put(struct placing *p, struct placing_member *m)
@@ -217,6 +231,7 @@ static bool choose(struct placing *p, const struct way *w, struct cluster_pod *p
         return true;
     if (w->within == NULL)
         return placing_choose(p, pod) != NULL;
+    p->cost++;
     return placing_domains_choose(&p->ask, pod, w->within, p->arena, p->choice);
 }
 

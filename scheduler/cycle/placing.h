@@ -52,6 +52,7 @@ struct placing {
     const struct placing_member *stuck;
     const struct reasons *why;
     uint32_t wakes;
+    int64_t cost; /* members asked for, and what preemption adds: in units of queue_turns.h */
 };
 
 /* Collects the waiting members, in order. The plan is begun and stays the caller's. */
@@ -63,6 +64,8 @@ void placing_deinit(struct placing *p);
  * have no node, and what could help. */
 bool placing_run(struct placing *p, bool thorough);
 
+/* Every event that can change where a member may go, placed on trial or not. */
+uint32_t placing_wakes(const struct placing *p);
 /* For gang_preempt.h: a node in the current state, or NULL; p->choice has the grant. */
 struct cluster_node *placing_choose(struct placing *p, struct cluster_pod *pod);
 /* Places the quorums only, hardest member first, in the current state. Calls make (may be NULL) if

@@ -42,6 +42,7 @@ struct trial {
     struct cluster_node *node;
     struct arena *arena;
     bool plain;
+    uint32_t wakes;                 /* of the plugins that refuse it without the evicted pods */
     struct resource_vector without; /* plain: the evicted pods' share of what the pod asks for */
 };
 
@@ -158,7 +159,9 @@ static bool fits(struct trial *t)
     if (t->plain)
         return fits_plainly(t);
     struct plugin_ask ask = pipeline_ask(t->ask, t->pod);
-    return plugin_refusing(&ask, t->node, t->arena, NULL) == NULL;
+    const struct plugin *no = plugin_refusing(&ask, t->node, t->arena, NULL);
+    t->wakes |= no != NULL ? no->wakes : 0;
+    return no == NULL;
 }
 
 /* A trial in the plan would rebuild the list while we iterate, so that needs a copy. */
@@ -483,6 +486,7 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
 {
     struct search s;
     struct cost best = {0};
+    bool skipped = false;
     *out = (struct preempt_choice){0};
     const struct pod_class *class = begin(&s, ask, pod, scope, a);
     uint32_t len = ask->cluster->table->len, candidates = 0;
@@ -491,10 +495,13 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
         uint32_t place = (uint32_t)((first + k) % len);
         if (!s.plain)
             class = equivalence_ask(ask, pod); /* a trial may have rebuilt it */
-        if (class->fixed_score[place] == SCORE_TREE_NO)
+        if (class->fixed_score[place] == SCORE_TREE_NO) {
+            skipped = true;
             continue; /* evictions do not change the Node itself */
+        }
         if (scope->hopeless != NULL && scope->hopeless[place])
             continue;
+        out->tried++;
         if (!try_node(&s, ask->cluster->table->rows[place].node)) {
             if (scope->hopeless != NULL)
                 scope->hopeless[place] = true;
@@ -509,6 +516,10 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
                 break;
         }
     }
+    out->wakes = s.trial.wakes | EVENT_POD_LEAVING;
+    class = equivalence_ask(ask, pod);
+    for (size_t i = 0; skipped && class->fixed[i] != NULL; i++)
+        out->wakes |= class->fixed[i]->wakes;
     vec_deinit(&s.lowers);
     vec_deinit(&s.leaving);
     vec_deinit(&s.broken);

@@ -23,6 +23,8 @@ struct preempt_choice {
     struct cluster_pod **victims;
     size_t victims_len;
     int64_t violations; /* victims beyond what their disruption budgets allow */
+    uint32_t wakes;     /* node NULL: events that may help, beside those of the pod's refusal */
+    uint32_t tried;     /* nodes */
 };
 
 /* One of several searches for a whole gang (gang_preempt.h). */

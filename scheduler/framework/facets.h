@@ -32,19 +32,20 @@ enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
     F(x, NOMINATED, 8, EVENT_POD_GONE, PLUGIN_HELD)                                              \
     F(x, REJECTIONS, 9, EVENT_NODE_CAPACITY, PLUGIN_HELD)                                        \
     F(x, RESERVED, 10, EVENT_NODE_CAPACITY | EVENT_POD_GONE, PLUGIN_HELD)                        \
-    F(x, COUNTERS, 11, EVENT_POD_GONE | EVENT_POD_COUNTED | EVENT_NODE_GONE | EVENT_NODE_LABELS, \
+    F(x, COUNTERS, 11, EVENT_POD_LEFT | EVENT_POD_COUNTED | EVENT_NODE_GONE | EVENT_NODE_LABELS, \
       PLUGIN_DOMAIN)                                                                             \
     F(x, COUNTED_TAINTS, 12, EVENT_NODE_TAINTS, PLUGIN_DOMAIN)                                   \
     F(x, NAMESPACES, 13, EVENT_NAMESPACE, PLUGIN_NODE)                                           \
     F(x, VOLUMES, 14, EVENT_VOLUME, PLUGIN_NODE)                                                 \
     F(x, POLICIES, 15, EVENT_POLICY, PLUGIN_NODE)                                                \
-    F(x, UNITS, 16, EVENT_UNIT | EVENT_POD_GONE, PLUGIN_HELD)
+    F(x, UNITS, 16, EVENT_UNIT | EVENT_POD_LEFT, PLUGIN_HELD)                                    \
+    F(x, CLAIMS_USED, 17, EVENT_POD_LEFT, PLUGIN_HELD)
 
 /* Facets of the node are those of its Node object (LABELS, VIRTUAL, TAINTS, FEATURES, CAPACITY,
  * CARDS: inventory, CPUS: topology), and of the pods there (HELD: amounts, ports, cards and CPUs in
  * use; NOMINATED, REJECTIONS, RESERVED). COUNTERS: pods of other nodes too, by label (domains.h);
  * COUNTED_TAINTS: which nodes count for that. POLICIES: which policy selects the pod; UNITS: what
- * its units have used. */
+ * its units have used; CLAIMS_USED: claims of pods on any node. */
 #define FACETS_NAME(x, facet, number, events, depends) FACET_##facet = 1 << (number),
 enum facet { FACETS_EACH(FACETS_NAME, 0) };
 #undef FACETS_NAME

@@ -40,6 +40,19 @@ struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod
     return plugin_question(p, pod, equivalence_ask(p, pod));
 }
 
+uint32_t pipeline_wakes(const struct pipeline *p, struct cluster_pod *pod)
+{
+    const struct pod_class *class = equivalence_ask(p, pod);
+    uint32_t wakes = EVENT_NODE_ADDED;
+    for (size_t i = 0; class->fixed[i] != NULL; i++)
+        wakes |= class->fixed[i]->wakes;
+    for (size_t i = 0; class->held[i] != NULL; i++)
+        wakes |= class->held[i]->wakes;
+    for (size_t i = 0; class->domains != NULL && plugin_table[i] != NULL; i++)
+        wakes |= plugin_table[i]->depends == PLUGIN_DOMAIN ? plugin_table[i]->wakes : 0;
+    return wakes;
+}
+
 int64_t pipeline_score(const struct plugin_ask *ask, const struct cluster_node *node)
 {
     int64_t sum = 0;

@@ -27,6 +27,8 @@ void pipeline_scan(const struct pipeline *p, struct cluster_pod *pod, struct are
 /* true: the node fits, and *out is set. */
 bool pipeline_try(const struct pipeline *p, struct cluster_pod *pod, struct cluster_node *node,
                   struct arena *a, struct pipeline_choice *out);
+/* Every event that can change where the pod may go: more than those of the plugins that refuse. */
+uint32_t pipeline_wakes(const struct pipeline *p, struct cluster_pod *pod);
 /* The query in the plugins' form; valid until the next change of the cluster. */
 struct plugin_ask pipeline_ask(const struct pipeline *p, struct cluster_pod *pod);
 /* Of a node that fits. */

@@ -15,6 +15,20 @@ struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key)
     return map_get(&c->pods, key);
 }
 
+enum { FREED_MAX = 64 };
+
+uint32_t cluster_note_freed(struct cluster *c, struct cluster_node *cn)
+{
+    for (size_t i = 0; cn != NULL && i < c->freed.len; i++)
+        if (c->freed.items[i] == cn)
+            return EVENT_POD_GONE;
+    if (cn == NULL || c->freed.len == FREED_MAX)
+        c->freed_anywhere = true;
+    else
+        vec_push(&c->freed, cn);
+    return EVENT_POD_GONE;
+}
+
 bool cluster_labels_equal(const struct labels *a, const struct labels *b)
 {
     if (a->len != b->len)

@@ -49,7 +49,7 @@ enum cluster_event {
     EVENT_NODE_LABELS = 1 << 2,
     EVENT_NODE_TAINTS = 1 << 3,    /* or unschedulable */
     EVENT_NODE_GPU = 1 << 4,       /* inventory or placement */
-    EVENT_POD_GONE = 1 << 5,       /* a holder of capacity holds less */
+    EVENT_POD_GONE = 1 << 5,       /* a holder of capacity holds less on a node of cluster.freed */
     EVENT_GANG = 1 << 6,           /* a member or the PodGroup was added or changed */
     EVENT_NAMESPACE = 1 << 7,      /* a namespace was added or removed, or its labels changed */
     EVENT_VOLUME = 1 << 8,         /* a claim, volume, storage class or a node's CSI data changed */
@@ -61,7 +61,11 @@ enum cluster_event {
     EVENT_NODE_CPU = 1 << 14,      /* CPU topology */
     EVENT_POLICY = 1 << 15,        /* a ResourcePolicy was added, changed or removed */
     EVENT_UNIT = 1 << 16, /* a unit has capacity again, or its timeout for the next one is over */
-    EVENT_ALL = (1 << 17) - 1,
+    /* As EVENT_POD_GONE, for those whom it may help on other nodes too. Only awaited, never raised:
+     * the queue adds it. */
+    EVENT_POD_LEFT = 1 << 17,
+    EVENT_POD_LEAVING = 1 << 18, /* a pod is on its way from a node of cluster.freed */
+    EVENT_ALL = (1 << 19) - 1,
 };
 
 struct cluster_port {
@@ -246,6 +250,9 @@ struct cluster {
     struct volumes_held *volumes;
     struct volumes_index *volumes_index; /* volumes_attached.h */
     struct cpu_shapes cpu_shapes;
+    /* Nodes with EVENT_POD_GONE and EVENT_POD_LEAVING since the queue last looked: in no digest. */
+    struct VEC(struct cluster_node *) freed;
+    bool freed_anywhere; /* too many to list, or unknown */
     /* Derived data about the nodes and its changes: in no digest. */
     struct pod_counters *index;
     struct node_table *table;
@@ -264,6 +271,10 @@ struct cluster_hooks {
 /* Borrowed until the next change. */
 struct cluster_node *cluster_find_node(const struct cluster *c, const char *name);
 struct cluster_pod *cluster_find_pod(const struct cluster *c, const char *key);
+
+/* A pod left the node, or holds less of it; NULL: any node may have capacity now. Returns
+ * EVENT_POD_GONE, which nothing else may raise. */
+uint32_t cluster_note_freed(struct cluster *c, struct cluster_node *cn);
 
 bool cluster_labels_equal(const struct labels *a, const struct labels *b);
 /* Whether the pod may be placed now: pending, not gated, not terminating. */

@@ -47,6 +47,13 @@ static void take_out(struct cluster *c, const struct cluster_pod *cp)
     memmove(p, p + 1, (--c->nominated.len - at) * sizeof *p);
 }
 
+/* A node that is not there is an event when it comes. */
+static uint32_t note_freed(struct cluster *c, const char *node)
+{
+    struct cluster_node *cn = cluster_find_node(c, node);
+    return cn != NULL ? cluster_note_freed(c, cn) : EVENT_POD_GONE;
+}
+
 uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *node)
 {
     uint32_t events = 0;
@@ -58,9 +65,9 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
     if (cp->nominated != NULL) {
         take_out(c, cp);
         count(c, cp->nominated, false);
+        events = note_freed(c, cp->nominated);
         free(cp->nominated);
         cp->nominated = NULL;
-        events = EVENT_POD_GONE;
     }
     if (node != NULL) {
         cp->nominated = mem_strdup(node);
@@ -78,7 +85,7 @@ static uint32_t go_on(struct cluster *c, struct cluster_pod *cp, const struct po
         return 0;
     nominations_touch(c, cp);
     return resource_vector_grew(&cp->request, held) || cp->pod->priority < old->priority
-               ? EVENT_POD_GONE
+               ? note_freed(c, cp->nominated)
                : 0;
 }
 

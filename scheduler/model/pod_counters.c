@@ -455,6 +455,7 @@ static void drop_idle(struct cluster *c)
             }
         map_remove(&x->counters, k->text);
         counter_free(k);
+        x->forgot = true;
     }
     x->version++;
     relink(c);

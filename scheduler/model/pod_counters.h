@@ -91,6 +91,7 @@ struct pod_counters {
     uint64_t version;     /* changes with the POD_COUNTERS_HOLDS_* counters */
     uint64_t namespaces;  /* generation of the namespace labels in use */
     size_t with_selector; /* counters with a namespaceSelector */
+    bool forgot; /* counters were dropped that a parked pod may wait on: the queue wakes all */
     struct strbuf key;
 };
 

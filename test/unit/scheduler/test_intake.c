@@ -129,7 +129,7 @@ static void a_list_drops_what_is_not_in_it(void **state)
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "waits"));
     while ((parked = queue_pop(&q, 0)) == NULL)
         ;
-    queue_wait(&q, parked, EVENT_POD_GONE);
+    queue_wait(&q, parked, EVENT_POD_GONE, 0);
 
     RESET(&in, INTAKE_PODS, POD(.name = "b", .node = "n2"), POD(.name = "waits"));
     expect_true("gone", cluster_find_pod(&c, "d/a") == NULL);
@@ -250,7 +250,7 @@ static void small_objects_go_to_their_stores(void **state)
     SEND(&in, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "waits"));
     while ((parked = queue_pop(&q, 0)) == NULL)
         ;
-    queue_wait(&q, parked, EVENT_VOLUME);
+    queue_wait(&q, parked, EVENT_VOLUME, 0);
     RESET(&in, INTAKE_NAMESPACES, namespace_of("{'metadata':{'name':'a','labels':{'x':'1'}}}"),
           namespace_of("{'metadata':{'name':'b'}}"));
     expect_str("a namespace", "1", labels_get(api_objects_namespace_labels(c.objects, "a"), "x"));

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/metrics.h"
 #include "lib/base/str.h"
 #include "lib/kube/http.h"
 #include "lib/model/names.h"
@@ -482,6 +483,32 @@ static void a_gang_that_does_not_get_one_of_its_places(void **state)
     expect_done();
 }
 
+/* As if a plugin did not name an event. */
+static void a_gang_that_no_event_woke_is_counted(void **state)
+{
+    (void)state;
+    AUTO_STRBUF page = {0};
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "v", .node = "n1", .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT, POD(.name = "p", .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_int("no room", GANG_PARKED, queue_state(&k.sched.queue, find("d/p")->gang));
+    (void)cluster_remove_pod(&k.sched.cluster, "d/v", NULL, NULL);
+    struct queue_entry *e = sched_loop_kit_entry(&k, find("d/p")->gang);
+    e->ready_ms = e->flush_at_ms = 0; /* five minutes later */
+    sched_loop_poke(&k.sched);
+    settle();
+    expect_int("it is tried nevertheless", CLUSTER_ASSUMED, find("d/p")->state);
+    metrics_render(&page);
+    expect_true("and counted",
+                strstr(strbuf_str(&page), "\ncosched_scheduler_missed_wakes_total 1\n") != NULL);
+    expect_true("what the loop does is measured",
+                strstr(strbuf_str(&page),
+                       "\ncosched_scheduler_loop_seconds_total{work=\"attempts\"} ") != NULL);
+    expect_done();
+}
+
 int main(void)
 {
     log_setup(LOG_ERROR, LOG_TEXT, "test");
@@ -502,6 +529,7 @@ int main(void)
         TEST(a_victim_that_cannot_be_sent_away),
         TEST(room_for_a_whole_gang),
         TEST(a_gang_that_does_not_get_one_of_its_places),
+        TEST(a_gang_that_no_event_woke_is_counted),
     };
 #undef TEST
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,7 @@ void world_give_back(struct world *w, struct cluster_pod *cp, const char *text, 
 /* As sched_loop.c does when a Binding fails. */
 static void forget(struct world *w, struct cluster_pod *cp)
 {
-    uint32_t events = EVENT_POD_GONE;
+    uint32_t events = cluster_note_freed(&w->cluster, cp->on);
     if (cp->volumes != NULL) {
         attempt_nominate(&w->attempt, cp, NULL, w->now_ms);
         events |= EVENT_VOLUME;

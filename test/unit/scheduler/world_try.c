@@ -282,8 +282,8 @@ static bool is_simple(const struct gang *g)
 void world_sleepers_cannot_go(struct world *w)
 {
     w->said = "sleeping gangs looked at";
-    for (size_t i = 0; i < w->queue.parked.len; i++) {
-        const struct queue_entry *e = w->queue.parked.items[i];
+    for (size_t i = 0; i < w->queue.parked.items.len; i++) {
+        const struct queue_entry *e = w->queue.parked.items.items[i];
         struct gang *g = e->gang;
         const char *why;
         if (e->why.for_gang && gangs_has_waiting(g))

@@ -34,14 +34,18 @@ static void counters_and_gauges(void **state)
                                      .help = "a \\ and\na line \"q\"",
                                      .label = "result"};
     static struct metric gauge = {.kind = METRIC_GAUGE, .name = "g", .help = "Now."};
+    static struct metric time = {
+        .kind = METRIC_COUNTER, .name = "t_seconds_total", .help = "Time.", .seconds = true};
     metrics_register(&plain);
     metrics_register(&labelled);
     metrics_register(&gauge);
+    metrics_register(&time);
     metrics_register(&plain); /* again: nothing */
     metrics_inc(&labelled, "bound");
     metrics_inc(&labelled, "bound");
     metrics_add(&labelled, "failed", 40);
     metrics_add(&labelled, "failed", -1);
+    metrics_add(&time, NULL, 1250000);
     metrics_set(&gauge, NULL, 7);
     metrics_add(&gauge, NULL, -10);
     metrics_observe_us(&gauge, NULL, 5); /* not a histogram: nothing */
@@ -51,7 +55,9 @@ static void counters_and_gauges(void **state)
                "# HELP c_total Things.\n# TYPE c_total counter\nc_total 0\n"
                "# HELP l_total a \\\\ and\\na line \"q\"\n# TYPE l_total counter\n"
                "l_total{result=\"bound\"} 2\nl_total{result=\"failed\"} 40\n"
-               "# HELP g Now.\n# TYPE g gauge\ng -3\n",
+               "# HELP g Now.\n# TYPE g gauge\ng -3\n"
+               "# HELP t_seconds_total Time.\n# TYPE t_seconds_total counter\n"
+               "t_seconds_total 1.25\n",
                strbuf_str(&out));
     expect_int("value of a label", 40, metrics_value(&labelled, "failed"));
     expect_int("value never used", 0, metrics_value(&labelled, "never"));

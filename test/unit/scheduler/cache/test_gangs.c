@@ -273,6 +273,7 @@ static void what_makes_a_waiting_pod_try_again(void **state)
         {"an annotation", {.name = "p", .annotations = PAIRS(NAME_ANN_BURST, "eci")}, 1},
         {"a toleration", {.name = "p", .spec = "\"tolerations\":[{\"operator\":\"Exists\"}]"}, 1},
         {"a resize", {.name = "p", .c = {{.cpu_milli = 5}}}, 1},
+        {"a deadline", {.name = "p", .spec = "\"activeDeadlineSeconds\":60"}, 1},
         {"a priority", {.name = "p", .priority = 5}, 1},
         {"a gate that closes", {.name = "p", .gated = true}, 0},
         {"its end", {.name = "p", .terminating = true}, 0},

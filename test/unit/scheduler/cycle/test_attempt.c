@@ -200,7 +200,7 @@ static void gangs_that_are_placed_together_are_looked_at_again(void **state)
     PUT(.name = "a", OF("g1"), CPU(1000));
     PUT(.name = "b", OF("g1"), CPU(4000));
     PUT(.name = "x", OF("g2"), CPU(1000));
-    queue_wait(&queue, map_get(&c.gangs, "gang d/g1"), 0);
+    queue_wait(&queue, map_get(&c.gangs, "gang d/g1"), 0, now_ms);
     expect_str("both are placed", PLACED ", bind x@n, bind a@n", next());
     expect_str("b is told", NO_ROOM ", refused gang d/g1", next());
     expect_str("that is all", "nobody's turn", next());
@@ -260,6 +260,176 @@ static void cpus_are_called_back_again_after_a_while_and_not_before(void **state
     expect_done();
 }
 
+/* Until somebody is bound, or nobody is due: how many attempts that took. */
+static int attempts_until(const char *word)
+{
+    for (int i = 1; i < 1000; i++) {
+        const char *what = next();
+        if (strstr(what, word) != NULL)
+            return i;
+        if (str_eq(what, "nobody's turn"))
+            return -1;
+    }
+    return -1;
+}
+
+/* Forty gangs of distinct shapes wait; pods end elsewhere, and each time all of them may be woken.
+ * Meanwhile somebody else has a pod that fits at once. */
+static void an_old_backlog_starves_nobody(void **state)
+{
+    (void)state;
+    enum { NODES = 4, GANGS = 40 };
+    for (int i = 0; i < NODES; i++)
+        (void)cluster_put_node(&c, NODE(.name = arena_printf(&arena, "n%d", i), .cpu_milli = 4000));
+    for (int i = 0; i < NODES; i++)
+        PUT(.name = arena_printf(&arena, "old%d", i), .node = arena_printf(&arena, "n%d", i),
+            CPU(2900));
+    PUT(.name = "end", .node = "n0", CPU(100));
+    for (int i = 0; i < GANGS; i++)
+        for (int k = 0; k < 2; k++)
+            PUT(.name = arena_printf(&arena, "g%d-%d", i, k), .ns = "flood", .created_s = 1,
+                .labels = MEMBER(arena_printf(&arena, "g%d", i), "2"),
+                CPU(k == 0 ? 1000 : 3000 + i));
+    expect_int("none of them fits", -1, attempts_until("bind"));
+    now_ms += 60000;
+    go_away("d/end");
+    PUT(.name = "small", .ns = "other", .created_s = 50, CPU(50));
+    int took = attempts_until("bind small");
+    expect_true("the small pod does not wait for them", took >= 1 && took <= 3);
+    PUT(.name = "small2", .ns = "flood", .created_s = 51, CPU(50));
+    took = attempts_until("bind small2");
+    expect_true("nor does one of the same namespace", took >= 1 && took <= 3);
+    expect_done();
+}
+
+#define FAR_FROM_X                                                                              \
+    "\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{" \
+    "\"topologyKey\":\"kubernetes.io/hostname\",\"labelSelector\":{\"matchLabels\":{"           \
+    "\"app\":\"x\"}}}]}}"
+
+/* The node lacks CPU: that is why the pod waits. But evicting `low` would not help either, because
+ * of x. */
+static void what_hinders_preemption_is_awaited_too(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000,
+                                    .labels = PAIRS("kubernetes.io/hostname", "n")));
+    PUT(.name = "low", .node = "n", CPU(2000));
+    PUT(.name = "x", .node = "n", .priority = 20, .labels = PAIRS("app", "x"), CPU(1000));
+    PUT(.name = "p", .priority = 10, .spec = FAR_FROM_X, CPU(3000));
+    expect_str("nobody can go for it", NO_ROOM ", refused pod d/p", next());
+    now_ms += 60000;
+    queue_wake(&queue,
+               EVENTS(.name = "x", .node = "n", .priority = 20, .labels = PAIRS("app", "y"),
+                      CPU(1000)),
+               now_ms);
+    expect_str("x does not matter any more",
+               NO_ROOM ", refused pod d/p, make room low, nominate p@n", next());
+    expect_done();
+}
+
+static void so_is_a_pod_that_leaves(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    PUT(.name = "low", .node = "n", CPU(2000));
+    PUT(.name = "high", .node = "n", .priority = 20, CPU(2000));
+    PUT(.name = "p", .priority = 10, CPU(3000));
+    expect_str("too little without low", NO_ROOM ", refused pod d/p", next());
+    now_ms += 60000;
+    queue_wake(&queue,
+               EVENTS(.name = "high", .node = "n", .priority = 20, .terminating = true, CPU(2000)),
+               now_ms);
+    expect_str("low can go while the other one leaves",
+               NO_ROOM ", refused pod d/p, make room low, nominate p@n", next());
+    expect_done();
+}
+
+/* a is on n1 because of the taint; b may only go there. */
+static void a_member_that_could_move_wakes_its_gang(void **state)
+{
+    (void)state;
+    static const char taint[] = "[{\"key\":\"k\",\"effect\":\"NoSchedule\"}]";
+    (void)cluster_put_node(
+        &c, NODE(.name = "n1", .cpu_milli = 4000, .labels = PAIRS("pool", "one")));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000, .taints = taint));
+    PUT(.name = "a", .labels = MEMBER("g", "2"), CPU(4000));
+    PUT(.name = "b", .labels = MEMBER("g", "2"), CPU(4000),
+        .spec = "\"nodeSelector\":{\"pool\":\"one\"},\"tolerations\":[{\"operator\":\"Exists\"}]");
+    while (!str_eq(next(), "nobody's turn"))
+        ;
+    now_ms += 60000;
+    queue_wake(&queue, cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000)), now_ms);
+    expect_true("both go", strstr(next(), PLACED ", bind") != NULL);
+    expect_str("to their nodes", "a@n2 b@n1", places(NULL));
+    expect_done();
+}
+
+static const char *affinity(const char *kind, const char *app)
+{
+    return arena_printf(&arena,
+                        "\"affinity\":{\"%s\":{"
+                        "\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":"
+                        "\"zone\",\"labelSelector\":{\"matchLabels\":{\"app\":\"%s\"}}}]}}",
+                        kind, app);
+}
+
+/* Counters go with the classes that read them, of which there is room for so many. */
+static void who_waits_for_a_pod_is_not_forgotten(void **state)
+{
+    (void)state;
+    enum { OTHERS = 2500 };
+    (void)cluster_put_node(&c, NODE(.name = "n", .labels = PAIRS("zone", "a")));
+    PUT(.name = "near", .spec = affinity("podAffinity", "x"));
+    expect_str("there is nobody yet", NO_ROOM ", refused pod d/near", next());
+    pipeline.classes->budget = 1;
+    for (int i = 0; i < OTHERS; i++) {
+        struct cluster_pod *p =
+            PUT(.name = "p", .uid = arena_printf(&arena, "u%d", i),
+                .spec = affinity("podAntiAffinity", arena_printf(&arena, "app-%d", i)));
+        (void)best(p);
+    }
+    go_away("d/p");
+    now_ms += 60000;
+    queue_wake(&queue, EVENTS(.name = "x", .node = "n", .labels = PAIRS("app", "x")), now_ms);
+    expect_str("x came", PLACED ", bind near@n", next());
+    expect_done();
+}
+
+static void too_little_wakes_nobody(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    PUT(.name = "v", .node = "n", CPU(1000));
+    PUT(.name = "w", .node = "n", CPU(3000));
+    PUT(.name = "p", CPU(2000));
+    expect_str("no room", NO_ROOM ", refused pod d/p", next());
+    now_ms += 60000;
+    go_away("d/v");
+    expect_str("1 of 2 CPUs", "nobody's turn", next());
+    go_away("d/w");
+    expect_str("enough", PLACED ", bind p@n", next());
+    expect_done();
+}
+
+static void what_no_event_woke_is_noticed(void **state)
+{
+    (void)state;
+    struct attempt_result tried;
+    queue.flush_ms = QUEUE_FLUSH_MS;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    PUT(.name = "v", .node = "n", CPU(4000));
+    PUT(.name = "p", CPU(2000));
+    expect_str("no room", NO_ROOM ", refused pod d/p", next());
+    (void)cluster_remove_pod(&c, "d/v", NULL, hooks); /* and the queue is not told */
+    expect_str("it sleeps", "nobody's turn", next());
+    now_ms += 2 * (int64_t)QUEUE_FLUSH_MS;
+    expect_true("until the slow flush",
+                attempt_next(&attempt, (struct attempt_time){.now_ms = now_ms}, &tried));
+    expect_true("which counts it", tried.placed == 1 && tried.missed);
+    expect_done();
+}
+
 int main(void)
 {
 #define A(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -271,6 +441,13 @@ int main(void)
         A(gangs_that_are_placed_together_are_looked_at_again),
         A(time_that_may_help_is_awaited),
         A(cpus_are_called_back_again_after_a_while_and_not_before),
+        A(an_old_backlog_starves_nobody),
+        A(what_hinders_preemption_is_awaited_too),
+        A(so_is_a_pod_that_leaves),
+        A(a_member_that_could_move_wakes_its_gang),
+        A(who_waits_for_a_pod_is_not_forgotten),
+        A(too_little_wakes_nobody),
+        A(what_no_event_woke_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -250,7 +250,7 @@ static void the_words(void **state)
          {.spec = AFFINITY(TERM("zone", "web"))},
          "0/4 nodes fit: 3 have no pod in the same zone that the pod's affinity asks for, 1 has no "
          "label zone that the pod's affinity needs",
-         EVENT_POD_COUNTED | EVENT_POD_GONE | EVENT_NODE_GONE | EVENT_NODE_LABELS |
+         EVENT_POD_COUNTED | EVENT_POD_LEFT | EVENT_NODE_GONE | EVENT_NODE_LABELS |
              EVENT_NAMESPACE},
         {"spread",
          {.name = "w", .node = "a1", .labels = WEB},
@@ -259,21 +259,21 @@ static void the_words(void **state)
               CONSTRAINT("zone", 1, ",\"nodeAffinityPolicy\":\"Ignore\""))},
          "0/4 nodes fit: 2 do not match the pod's node selector or affinity, 2 would break the "
          "spread over zone (max skew 1)",
-         EVENT_POD_COUNTED | EVENT_POD_GONE | EVENT_NODE_LABELS | EVENT_NODE_TAINTS |
+         EVENT_POD_COUNTED | EVENT_POD_LEFT | EVENT_NODE_LABELS | EVENT_NODE_TAINTS |
              EVENT_NODE_GONE},
         {"anti-affinity of the pod",
          {.name = "w", .node = "a1", .labels = WEB},
          {.spec = "\"nodeSelector\":{\"zone\":\"a\"}," ANTI(TERM("zone", "web"))},
          "0/4 nodes fit: 2 do not match the pod's node selector or affinity, 2 have a pod in the "
          "same zone that the pod's anti-affinity forbids",
-         EVENT_POD_COUNTED | EVENT_POD_GONE | EVENT_NODE_GONE | EVENT_NODE_LABELS |
+         EVENT_POD_COUNTED | EVENT_POD_LEFT | EVENT_NODE_GONE | EVENT_NODE_LABELS |
              EVENT_NAMESPACE},
         {"anti-affinity of a placed one",
          {.name = "w", .node = "a1", .spec = ANTI(TERM("zone", "web"))},
          {.labels = WEB, .spec = "\"nodeSelector\":{\"zone\":\"a\"}"},
          "0/4 nodes fit: 2 do not match the pod's node selector or affinity, 2 have a pod in the "
          "same zone whose anti-affinity forbids this pod",
-         EVENT_POD_COUNTED | EVENT_POD_GONE | EVENT_NODE_GONE | EVENT_NODE_LABELS |
+         EVENT_POD_COUNTED | EVENT_POD_LEFT | EVENT_NODE_GONE | EVENT_NODE_LABELS |
              EVENT_NAMESPACE},
         {"no label to spread over",
          {0},
@@ -281,7 +281,7 @@ static void the_words(void **state)
           .spec = "\"nodeSelector\":{\"host\":\"x\"}," SPREAD(CONSTRAINT("zone", 1, ""))},
          "0/4 nodes fit: 3 do not match the pod's node selector or affinity, 1 has no label zone to "
          "spread over",
-         EVENT_POD_COUNTED | EVENT_POD_GONE | EVENT_NODE_LABELS | EVENT_NODE_TAINTS |
+         EVENT_POD_COUNTED | EVENT_POD_LEFT | EVENT_NODE_LABELS | EVENT_NODE_TAINTS |
              EVENT_NODE_GONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -72,6 +72,24 @@ static void events_only_for_pods_that_count(void **state)
     expect_done();
 }
 
+/* Conditions are written to every pod that waits. */
+static void a_status_is_no_event(void **state)
+{
+    (void)state;
+    struct fixture_pod q = {.name = "q", .spec = anti("web")};
+    struct fixture_pod r = {.name = "r", .node = "n1", .spec = anti("web")};
+    (void)best(put(&q));
+    (void)put(&r);
+    expect_int("of one that waits", 0, put_events(&q));
+    expect_int("of one that runs", 0, put_events(&r));
+    q.labels = PAIRS("app", "web");
+    expect_int("its labels do not count while it waits", 0, put_events(&q) & EVENT_POD_COUNTED);
+    r.labels = PAIRS("app", "web");
+    expect_int("those of one that runs do", EVENT_POD_COUNTED, put_events(&r));
+    expect_true("all is counted", oracle_index(&c));
+    expect_done();
+}
+
 static void counters_that_nobody_uses_go(void **state)
 {
     (void)state;
@@ -115,6 +133,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_counted_until_somebody_asks, setup_nodes,
                                         teardown),
         cmocka_unit_test_setup_teardown(events_only_for_pods_that_count, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(a_status_is_no_event, setup_nodes, teardown),
         cmocka_unit_test_setup_teardown(counters_that_nobody_uses_go, setup_nodes, teardown),
         cmocka_unit_test_setup_teardown(a_node_that_goes_leaves_its_number, setup_nodes, teardown),
     };

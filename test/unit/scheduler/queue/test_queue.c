@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/queue/queue.h"
 
+#include <stdio.h>
+
 #include "test/unit/lib/base/expect.h"
 
 static struct cluster cluster;
 
 static struct gang gang(const char *key, int32_t priority, int64_t since)
 {
-    static char keys[16][16];
+    static char keys[32][16];
     static size_t used;
-    char *copy = keys[used++ % 16];
+    char *copy = keys[used++ % 32];
     strncpy(copy, key, 15);
     return (struct gang){
         .key = copy, .id = ids_take(&cluster.gang_ids), .priority = priority, .since_ns = since};
@@ -144,12 +146,17 @@ static void a_gang_is_tried_again_sooner(void **state)
                    entry(&q, &g)->ready_ms);
         now = entry(&q, &g)->ready_ms;
     }
-    queue_park(&q, &g, EVENT_ALL, now + QUEUE_BACKOFF_MIN_MS - 1);
-    expect_int("not left alone", now + QUEUE_BACKOFF_MIN_MS - 1 + QUEUE_BACKOFF_MAX_MS,
-               entry(&q, &g)->ready_ms);
-    now = entry(&q, &g)->ready_ms + QUEUE_BACKOFF_MIN_MS;
+    now += QUEUE_BACKOFF_MAX_MS - 1;
+    (void)queue_wake(&q, EVENT_NODE_ADDED, now);
+    now += 60000; /* others had their turn before */
+    expect_str("not left alone, only late", "g", popped(&q, now));
     queue_park(&q, &g, EVENT_ALL, now);
-    expect_int("left alone for long", now + 5, entry(&q, &g)->ready_ms);
+    expect_int("so it goes on as before", now + QUEUE_BACKOFF_MAX_MS, entry(&q, &g)->ready_ms);
+    now = entry(&q, &g)->ready_ms + QUEUE_BACKOFF_MAX_MS;
+    (void)queue_wake(&q, EVENT_NODE_ADDED, now);
+    expect_str("left alone", "g", popped(&q, now));
+    queue_park(&q, &g, EVENT_ALL, now);
+    expect_int("it is quick again", now + 5, entry(&q, &g)->ready_ms);
     now += 5;
     entry(&q, &g)->attempts = 0;
     queue_retry(&q, &g, now);
@@ -207,7 +214,7 @@ static void waiting_for_pods_is_no_attempt(void **state)
     struct queue q;
     struct gang a = gang("a", 0, 0);
     queue_init(&q, &cluster);
-    queue_wait(&q, &a, EVENT_GANG);
+    queue_wait(&q, &a, EVENT_GANG, 0);
     expect_int("it sleeps", 1, (int64_t)queue_len(&q, GANG_PARKED));
     queue_touch(&q, &a, 1);
     expect_str("the last pod came: at once", "a", popped(&q, 1));
@@ -284,6 +291,322 @@ static void a_gang_inherits_nothing(void **state)
     expect_done();
 }
 
+/* ---- turns ---- */
+
+enum { BACKLOG = 12 };
+
+/* Gangs "pod NS/0" to "pod NS/11" that were refused, the first of them long ago, and now have their
+ * turn again. */
+static void put_backlog(struct queue *q, struct gang *of, const char *ns, int32_t priority)
+{
+    for (int64_t i = 0; i < BACKLOG; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "pod %s/%02d", ns, (int)i);
+        of[i] = gang(key, priority, 1 + i);
+        queue_touch(q, &of[i], 0);
+    }
+    for (int i = 0; i < BACKLOG; i++) {
+        struct gang *g = queue_pop(q, 0);
+        queue_park(q, g, EVENT_NODE_ADDED, 0);
+    }
+    (void)queue_wake(q, EVENT_NODE_ADDED, 20000);
+}
+
+/* The next gang, which is refused again. */
+static const char *refused(struct queue *q, int64_t now)
+{
+    struct gang *g = queue_pop(q, now);
+    if (g != NULL)
+        queue_park(q, g, EVENT_NODE_ADDED, now);
+    return g != NULL ? g->key : "none";
+}
+
+static const char *placed(struct queue *q, int64_t now)
+{
+    struct gang *g = queue_pop(q, now);
+    if (g != NULL)
+        queue_succeeded(q, g);
+    return g != NULL ? g->key : "none";
+}
+
+static void an_old_backlog_does_not_hold_up_what_is_new(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang old[BACKLOG];
+    queue_init(&q, &cluster);
+    put_backlog(&q, old, "a", 0);
+    struct gang x = gang("pod a/x", 0, 100), y = gang("pod a/y", 0, 101);
+    queue_touch(&q, &x, 20000);
+    queue_touch(&q, &y, 20000);
+    expect_str("the oldest has its turn", "pod a/00", refused(&q, 20000));
+    expect_str("in vain, so a new one is next", "pod a/x", placed(&q, 20000));
+    expect_str("and by turns", "pod a/01", refused(&q, 20000));
+    expect_str("and by turns", "pod a/y", placed(&q, 20000));
+    expect_str("then the rest", "pod a/02", refused(&q, 20000));
+    expect_str("then the rest", "pod a/03", refused(&q, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void the_dearer_a_retry_in_vain_the_more_is_owed(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang old[BACKLOG];
+    queue_init(&q, &cluster);
+    put_backlog(&q, old, "a", 0);
+    struct gang x = gang("pod a/x", 0, 100), y = gang("pod a/y", 0, 101), z = gang("pod a/z", 0, 102);
+    struct gang *fresh[] = {&x, &y, &z};
+    for (size_t i = 0; i < 3; i++)
+        queue_touch(&q, fresh[i], 20000);
+    struct gang *g = queue_pop(&q, 20000);
+    expect_str("a large one", "pod a/00", g->key);
+    queue_charge(&q, g, 2);
+    queue_park(&q, g, EVENT_NODE_ADDED, 20000);
+    expect_str("two small ones for it", "pod a/x", refused(&q, 20000));
+    expect_str("two small ones for it", "pod a/y", refused(&q, 20000));
+    expect_str("paid", "pod a/01", refused(&q, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void what_comes_free_goes_to_the_oldest(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang old[BACKLOG];
+    queue_init(&q, &cluster);
+    put_backlog(&q, old, "a", 0);
+    struct gang x = gang("pod a/x", 0, 100);
+    queue_touch(&q, &x, 20000);
+    expect_str("as long as they fit", "pod a/00", placed(&q, 20000));
+    expect_str("as long as they fit", "pod a/01", placed(&q, 20000));
+    expect_str("one does not", "pod a/02", refused(&q, 20000));
+    expect_str("then it is the new one's turn", "pod a/x", placed(&q, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void namespaces_take_turns(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang old[BACKLOG];
+    queue_init(&q, &cluster);
+    put_backlog(&q, old, "a", 0);
+    struct gang x = gang("pod b/x", 0, 100), y = gang("pod b/y", 0, 101), z = gang("gang c/z", 0, 102);
+    queue_touch(&q, &x, 20000);
+    queue_touch(&q, &y, 20000);
+    expect_str("equal: by age", "pod a/00", placed(&q, 20000));
+    expect_str("the other's turn", "pod b/x", placed(&q, 20000));
+    queue_touch(&q, &z, 20000);
+    expect_str("who comes late begins where the last one began", "gang c/z", placed(&q, 20000));
+    expect_str("then by age again", "pod a/01", placed(&q, 20000));
+    expect_str("then by age again", "pod b/y", placed(&q, 20000));
+    struct gang *g = queue_pop(&q, 20000);
+    expect_str("one that costs much", "pod a/02", g->key);
+    queue_charge(&q, g, 3);
+    queue_succeeded(&q, g);
+    struct gang more[3] = {gang("pod b/1", 0, 103), gang("pod b/2", 0, 104), gang("pod b/3", 0, 105)};
+    for (size_t i = 0; i < 3; i++)
+        queue_touch(&q, &more[i], 20000);
+    expect_str("gives the others more turns", "pod b/1", placed(&q, 20000));
+    expect_str("gives the others more turns", "pod b/2", placed(&q, 20000));
+    expect_str("gives the others more turns", "pod b/3", placed(&q, 20000));
+    expect_str("but not for ever", "pod a/03", placed(&q, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void accounts_are_closed_when_nobody_waits(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang a = gang("pod a/a", 0, 1), b = gang("pod b/b", 0, 2), c = gang("pod a/c", 0, 3);
+    queue_init(&q, &cluster);
+    queue_touch(&q, &a, 0);
+    expect_str("alone", "pod a/a", placed(&q, 0));
+    queue_touch(&q, &b, 0);
+    queue_touch(&q, &c, 0);
+    c.since_ns = 1;
+    queue_touch(&q, &c, 0);
+    expect_str("afterwards by age again", "pod a/c", placed(&q, 0));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void a_backlog_of_high_priority_leaves_some_turns(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang old[BACKLOG];
+    queue_init(&q, &cluster);
+    put_backlog(&q, old, "a", 9);
+    struct gang low = gang("pod b/low", 0, 100), high = gang("pod b/high", 9, 101);
+    queue_touch(&q, &low, 20000);
+    for (int i = 0; i < 4; i++) {
+        struct gang *g = queue_pop(&q, 20000);
+        expect_int("priority first", 9, g->priority);
+        queue_charge(&q, g, QUEUE_TURNS_PATIENCE / 4);
+        queue_park(&q, g, EVENT_NODE_ADDED, 20000);
+    }
+    expect_str("but not as long as it only fails", "pod b/low", placed(&q, 20000));
+    queue_touch(&q, &low, 20000);
+    expect_str("one turn", "pod a/04", refused(&q, 20000));
+    queue_touch(&q, &high, 20000);
+    expect_str("what is new and important needs no patience", "pod b/high", placed(&q, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+/* ---- parked ---- */
+
+static struct cluster_node node_with(int64_t cpu, int64_t used)
+{
+    static struct node object;
+    return (struct cluster_node){
+        .node = &object, .allocatable = {.cpu_milli = cpu, .pods = 10}, .used = {.cpu_milli = used}};
+}
+
+static void park(struct queue *q, struct gang *g, uint32_t wake, int64_t cpu)
+{
+    struct queue_need need = {.set = true, .cpu_milli = cpu};
+    queue_set_need(q, g, &need);
+    queue_park(q, g, wake, 0);
+}
+
+static void capacity_wakes_those_that_it_can_help(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang small = gang("pod a/s", 0, 1), large = gang("pod a/l", 0, 2),
+                near = gang("pod a/n", 0, 3), any = gang("pod a/any", 0, 4);
+    struct cluster_node n = node_with(8000, 6000);
+    queue_init(&q, &cluster);
+    park(&q, &small, EVENT_POD_GONE, 2000);
+    park(&q, &large, EVENT_POD_GONE, 4000);
+    park(&q, &near, EVENT_POD_GONE | EVENT_POD_LEFT, 4000);
+    queue_park(&q, &any, EVENT_POD_GONE, 0);
+    (void)cluster_note_freed(&cluster, &n);
+    expect_int("what fits, what may wait for the pod on another node, what did not say", 3,
+               (int64_t)queue_wake(&q, EVENT_POD_GONE, 20000));
+    expect_int("not the large one", GANG_PARKED, queue_state(&q, &large));
+    n.used.cpu_milli = 4000;
+    (void)cluster_note_freed(&cluster, &n);
+    expect_int("nor for another event", 0, (int64_t)queue_wake(&q, EVENT_NODE_TAINTS, 20000));
+    expect_int("but when there is enough", 1, (int64_t)queue_wake(&q, EVENT_POD_GONE, 20000));
+    park(&q, &large, EVENT_POD_GONE, 4000);
+    n.used.cpu_milli = 6000;
+    expect_int("nobody said where: perhaps there", 1,
+               (int64_t)queue_wake(&q, EVENT_POD_GONE, 20000));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void who_may_preempt_counts_less_important_pods_as_gone(void **state)
+{
+    (void)state;
+    struct queue_need need = {.set = true, .cpu_milli = 4000, .priority = 5};
+    struct cluster_node n = node_with(4000, 3000);
+    struct pod low = {.priority = 1}, high = {.priority = 5};
+    struct cluster_pod holds = {.pod = &low, .request = {.cpu_milli = 3000}};
+    struct cluster_pod *pods[] = {&holds};
+    n.pods.items = pods;
+    n.pods.len = 1;
+    expect_true("it may not preempt", !queue_need_may_fit(&need, &n));
+    need.preempts = true;
+    expect_true("it may", queue_need_may_fit(&need, &n));
+    holds.pod = &high;
+    expect_true("not this one", !queue_need_may_fit(&need, &n));
+    high.terminating = true;
+    expect_true("which leaves", queue_need_may_fit(&need, &n));
+    need.cpu_milli = 4001;
+    expect_true("too large for the node", !queue_need_may_fit(&need, &n));
+    expect_done();
+}
+
+static void needs_are_rounded_down(void **state)
+{
+    (void)state;
+    struct queue_need n = {.set = true, .cpu_milli = 3999, .card_gib = 15, .cards = 17};
+    queue_need_round(&n);
+    expect_int("to four bits", 3840, n.cpu_milli);
+    expect_int("small numbers stay", 15, n.card_gib);
+    expect_int("just above", 16, n.cards);
+    expect_done();
+}
+
+static void pods_of_one_kind_are_looked_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    struct queue q;
+    static struct gang all[MANY];
+    queue_init(&q, &cluster);
+    for (int64_t i = 0; i < MANY; i++) {
+        all[i] = gang("x", 0, i);
+        park(&q, &all[i], EVENT_POD_GONE, 100);
+    }
+    expect_int("one bucket", 1, (int64_t)q.parked.buckets.len);
+    queue_touch(&q, &all[7], 20000);
+    queue_drop(&q, &all[8]);
+    expect_int("the rest is woken", MANY - 2, (int64_t)queue_wake(&q, EVENT_POD_GONE, 20000));
+    expect_int("and the bucket gone", 0, (int64_t)q.parked.buckets.len);
+    queue_deinit(&q);
+    expect_done();
+}
+
+/* It may fit in another order now: by luck, so there is no hurry. */
+static void luck_is_tried_later(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang g = gang("gang a/g", 0, 1), late = gang("gang a/late", 0, 2);
+    struct cluster_node n = node_with(8000, 8000);
+    g.form = late.form = GANG_LABELS;
+    queue_init(&q, &cluster);
+    park(&q, &g, EVENT_POD_GONE | EVENT_POD_PLACED, 1000);
+    expect_int("a placement", 0, (int64_t)queue_wake(&q, EVENT_POD_PLACED, 20000));
+    entry(&q, &late)->need = (struct queue_need){.set = true, .cpu_milli = 1000};
+    queue_park(&q, &late, EVENT_POD_GONE | EVENT_POD_PLACED, 20001);
+    expect_int("is tried later", 20000 + QUEUE_PARKED_LUCK_MS, queue_next_due(&q, 20000));
+    expect_str("not now", "none", popped(&q, 20000 + QUEUE_PARKED_LUCK_MS - 1));
+    expect_str("but then", "gang a/g", popped(&q, 20000 + QUEUE_PARKED_LUCK_MS));
+    expect_str("not the one that was refused since", "none", popped(&q, 20000 + 60000));
+    (void)cluster_note_freed(&cluster, &n);
+    expect_int("capacity where it does not fit", 0, (int64_t)queue_wake(&q, EVENT_POD_GONE, 90000));
+    expect_true("is luck too", queue_parked_is_lucky(entry(&q, &late)));
+    n.used.cpu_milli = 0;
+    (void)cluster_note_freed(&cluster, &n);
+    expect_int("where it fits, it is not", 1, (int64_t)queue_wake(&q, EVENT_POD_GONE, 90001));
+    queue_deinit(&q);
+    expect_done();
+}
+
+static void the_slow_flush_finds_what_no_event_woke(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang a = gang("pod a/a", 0, 1), b = gang("pod a/b", 0, 2);
+    queue_init(&q, &cluster);
+    q.flush_ms = QUEUE_FLUSH_MS;
+    queue_park(&q, &a, EVENT_POD_GONE, 0);
+    queue_park(&q, &b, EVENT_POD_GONE, 0);
+    int64_t due = queue_next_due(&q, 0);
+    expect_true("after its time, spread", due >= QUEUE_FLUSH_MS && due < QUEUE_FLUSH_MS * 2);
+    expect_true("not before", queue_pop(&q, due - 1) == NULL);
+    struct gang *g = queue_pop(&q, due);
+    expect_true("one of them", g != NULL && queue_is_flushed(&q, g));
+    queue_park(&q, g, EVENT_POD_GONE, due);
+    expect_int("it was not an attempt that counts", 1, entry(&q, g)->attempts);
+    expect_true("nor has it a backoff", entry(&q, g)->ready_ms < due && !queue_is_flushed(&q, g));
+    (void)queue_wake(&q, EVENT_POD_GONE, due);
+    expect_true("an event", (g = queue_pop(&q, due)) != NULL && !queue_is_flushed(&q, g));
+    queue_deinit(&q);
+    expect_done();
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -312,6 +635,18 @@ int main(void)
         cmocka_unit_test(a_success_does_not_lose_a_new_member),
         cmocka_unit_test(dropping_works_in_every_state),
         cmocka_unit_test(a_gang_inherits_nothing),
+        cmocka_unit_test(an_old_backlog_does_not_hold_up_what_is_new),
+        cmocka_unit_test(the_dearer_a_retry_in_vain_the_more_is_owed),
+        cmocka_unit_test(what_comes_free_goes_to_the_oldest),
+        cmocka_unit_test(namespaces_take_turns),
+        cmocka_unit_test(accounts_are_closed_when_nobody_waits),
+        cmocka_unit_test(a_backlog_of_high_priority_leaves_some_turns),
+        cmocka_unit_test(capacity_wakes_those_that_it_can_help),
+        cmocka_unit_test(who_may_preempt_counts_less_important_pods_as_gone),
+        cmocka_unit_test(needs_are_rounded_down),
+        cmocka_unit_test(pods_of_one_kind_are_looked_at_once),
+        cmocka_unit_test(luck_is_tried_later),
+        cmocka_unit_test(the_slow_flush_finds_what_no_event_woke),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

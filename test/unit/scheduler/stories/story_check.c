@@ -42,10 +42,12 @@ static bool would_recall(const struct cycle_result *r)
 bool story_check_sleepers(struct story *s, struct world *w)
 {
     w->said = "sleeping gangs asked";
-    for (size_t i = 0; i < w->queue.parked.len; i++) {
-        const struct queue_entry *e = w->queue.parked.items[i];
+    for (size_t i = 0; i < w->queue.parked.items.len; i++) {
+        const struct queue_entry *e = w->queue.parked.items.items[i];
         struct gang *g = e->gang;
         struct cycle_result r;
+        if (queue_parked_is_lucky(e))
+            continue; /* a wake is on its way */
         s->asked++;
         const char *what = ask(w, g, &r)                               ? "fits"
                            : !w->attempt.all_stay && r.victims_len > 0 ? "could preempt"
