@@ -30,6 +30,7 @@ struct world_slot {
 enum world_aspect {
     WORLD_SIZE,
     WORLD_CARDS,
+    WORLD_INVENTORY,
     WORLD_CPUS,
     WORLD_TAINTS,
     WORLD_LABELS,
@@ -46,6 +47,7 @@ struct world {
     bool pinned;        /* most pods ask for CPUs of their own, and many of them borrow */
     bool policied;      /* ResourcePolicies come and go */
     bool plain;         /* most pods ask for amounts alone, so that these are scarce */
+    bool ganged;        /* most pods are members of g0 and g1, with wishes of their own */
     bool bursting;      /* many nodes are virtual, many pods may use them */
     bool stored;        /* pods have claims */
     bool budgeted;      /* disruption budgets come and go */

@@ -11,10 +11,9 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
-static void fill_cards(struct world *w, struct fixture_node *f)
+static const char *fill_cards(struct world *w, struct fixture_node *f)
 {
     static const char *const modes[] = {"cgpu", "cgpu", "core_mem", "share", "topology", "default"};
-    static const char *const cards[] = {"15,15", "15", "7,15,15*,7", "15,15,15,15"};
     const char *mode = modes[world_random(w, 6)];
     bool topology = str_eq(mode, "topology");
     if (world_chance(w, 80)) {
@@ -22,12 +21,18 @@ static void fill_cards(struct world *w, struct fixture_node *f)
         f->percent = str_eq(mode, "core_mem") ? 400 : 0;
         f->cards = topology ? 4 : 0;
     }
+    if (world_chance(w, 30))
+        f->placement = "spread";
+    return mode;
+}
+
+static void fill_inventory(struct world *w, struct fixture_node *f, const char *mode)
+{
+    static const char *const cards[] = {"15,15", "15", "7,15,15*,7", "15,15,15,15"};
     if (world_chance(w, 90))
         f->inventory = fixture_inventory(&w->specs, mode, cards[world_random(w, 4)]);
     if (world_chance(w, 3))
         f->inventory = "{\"v\":2}";
-    if (world_chance(w, 30))
-        f->placement = "spread";
 }
 
 static void fill_cpu_topology(struct world *w, struct fixture_node *f)
@@ -41,8 +46,6 @@ static void fill_cpu_topology(struct world *w, struct fixture_node *f)
         f->topology = fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2), 1,
                                        3 + (unsigned)world_random(w, 2),
                                        1 + (unsigned)world_random(w, 2), NULL);
-    if (f->topology != NULL && world_chance(w, w->pinned ? 90 : 50))
-        f->cpu_milli = 16000; /* then it is CPUs to pin that are scarce */
     if (world_chance(w, 2))
         f->topology = "{\"v\":1}";
 }
@@ -50,6 +53,8 @@ static void fill_cpu_topology(struct world *w, struct fixture_node *f)
 static void fill_size(struct world *w, struct fixture_node *f)
 {
     f->cpu_milli = 1000 + (int64_t)world_random(w, 5) * 1000;
+    if (world_chance(w, w->pinned ? 80 : w->plain ? 10 : 35))
+        f->cpu_milli = 16000; /* then it is CPUs to pin that are scarce, if it has a topology */
     f->memory_bytes = (INT64_C(1) + (int64_t)world_random(w, 8)) << 30;
     f->pods = 1 + (int64_t)world_random(w, 12);
     if (world_chance(w, 20)) {
@@ -65,7 +70,7 @@ static void fill_size(struct world *w, struct fixture_node *f)
 static void fill_taints(struct world *w, struct fixture_node *f)
 {
     f->unschedulable = world_chance(w, 5);
-    if (world_chance(w, 10))
+    if (world_chance(w, w->plain ? 25 : 10))
         f->taints = "[{\"key\":\"k\",\"value\":\"v\",\"effect\":\"NoSchedule\"}]";
     if (w->bursting && world_chance(w, 50))
         f->taints = "[{\"key\":\"" NAME_TAINT_VIRTUAL "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
@@ -95,7 +100,7 @@ static void fill_labels(struct world *w, struct fixture_node *f, const char **la
 static void put_node(struct world *w, uint64_t i)
 {
     char name[16];
-    const char *labels[7];
+    const char *labels[7], *mode = NULL;
     struct fixture_node f = {.name = name};
     uint64_t random = w->random;
     (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
@@ -106,7 +111,10 @@ static void put_node(struct world *w, uint64_t i)
             fill_size(w, &f);
             break;
         case WORLD_CARDS:
-            fill_cards(w, &f);
+            mode = fill_cards(w, &f);
+            break;
+        case WORLD_INVENTORY:
+            fill_inventory(w, &f, mode);
             break;
         case WORLD_CPUS:
             fill_cpu_topology(w, &f);
@@ -135,9 +143,9 @@ void world_put_node(struct world *w, uint64_t i)
 
 void world_change_node(struct world *w, uint64_t i, enum world_aspect aspect)
 {
-    static const char *const said[] = {"node's size changed", "node's cards changed",
-                                       "node's CPUs changed", "node's taints changed",
-                                       "node's labels changed"};
+    static const char *const said[] = {"node's size changed",      "node's cards changed",
+                                       "node's inventory changed", "node's CPUs changed",
+                                       "node's taints changed",    "node's labels changed"};
     char name[16];
     (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
     const struct cluster_node *cn = cluster_find_node(&w->cluster, name);
@@ -225,9 +233,9 @@ static void add_spread(struct world *w, struct strbuf *b)
 static void fill_spec(struct world *w, struct world_slot *s)
 {
     AUTO_STRBUF b = {0};
-    if (world_chance(w, 10))
+    if (world_chance(w, w->plain ? 20 : 10))
         strbuf_adds(&b, ",\"tolerations\":[{\"key\":\"k\",\"operator\":\"Exists\"}]");
-    else if (world_chance(w, 10))
+    else if (world_chance(w, w->plain ? 30 : 10))
         strbuf_adds(&b, ",\"nodeSelector\":{\"zone\":\"a\"}");
     if (world_chance(w, w->affinity)) {
         strbuf_adds(&b, ",\"affinity\":{");
@@ -326,7 +334,7 @@ void world_fill_pod(struct world *w, uint64_t i)
     s->f.c[0].memory_bytes = (int64_t)world_random(w, 6) << 28;
     if (w->plain)
         s->f.c[0].cpu_milli *= 2;
-    if (world_chance(w, w->pinned || w->plain ? 15 : 60)) {
+    if (world_chance(w, w->ganged ? 5 : w->pinned || w->plain ? 15 : 60)) {
         if (world_chance(w, 15))
             s->f.containers = 2;
         fill_gpu(w, s, &s->f.c[0]);
@@ -343,11 +351,12 @@ void world_fill_pod(struct world *w, uint64_t i)
     }
     if (world_chance(w, w->pinned ? 80 : w->plain ? 5 : 25))
         fill_cpus(w, s);
-    if (world_chance(w, 2) && (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
+    if (!w->plain && world_chance(w, 2) &&
+        (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
         s->f.c[0].cpu_milli = hostile(w);
-    if (world_chance(w, 2))
+    if (!w->plain && world_chance(w, 2))
         s->f.c[0].memory_bytes = hostile(w);
-    if (world_chance(w, w->pinned ? 5 : 30))
+    if (world_chance(w, w->pinned ? 5 : w->plain ? 15 : 30))
         s->f.scheduler = "default-scheduler";
     fill_spec(w, s);
     static const char *const ports[] = {
@@ -361,9 +370,9 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.image = world_chance(w, 50) ? "app:v1" : "app:v2";
     s->f.gated = world_chance(w, 5);
     size_t l = 0;
-    if (world_chance(w, 40)) {
+    if (world_chance(w, w->ganged ? 80 : 40)) {
         (void)str_format(s->gang, sizeof s->gang, "g%llu",
-                         (unsigned long long)world_random(w, WORLD_GANGS));
+                         (unsigned long long)world_random(w, w->ganged ? 2 : WORLD_GANGS));
         if (!world_chance(w, 3)) /* members with different priorities wait for ever */
             s->f.priority = (s->gang[1] - '0') % 3;
         bool in_labels = s->gang[1] < '2'; /* g0, g1: the size is in the labels */

@@ -35,6 +35,7 @@ static void begin(struct world *w, uint64_t seed)
     w->affinity = world_chance(w, 40) ? 50 : 0;
     w->pinned = world_chance(w, 20);
     w->plain = world_chance(w, 60);
+    w->ganged = w->plain && world_chance(w, 50);
     w->policied = world_chance(w, 30);
     w->bundled = world_chance(w, 20);
     w->bursting = world_chance(w, 30);

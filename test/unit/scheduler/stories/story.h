@@ -20,8 +20,8 @@ struct story {
     uint64_t seed;
     size_t len;
     uint32_t steps[STORY_STEPS]; /* their numbers, from 0: a shortened story leaves some out */
-    const char *said; /* of the last step */
-    bool tells;   /* prints each step and attempt */
+    const char *said;            /* of the last step */
+    bool tells;                  /* prints each step and attempt */
     bool answers; /* also compare every filter's answers before and after each step */
     /* What went wrong; kind NULL: nothing. */
     const char *kind;

@@ -5,6 +5,7 @@
 #include "lib/base/str.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/replacement_hold.h"
+#include "scheduler/cycle/node_victims.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/replay/replay_load.h"
 #include "test/unit/scheduler/stories/story.h"
@@ -29,6 +30,27 @@ static bool ask(struct world *w, struct gang *g, struct cycle_result *r)
     return placed;
 }
 
+/* Whether it would evict somebody now. If a pod is leaving where it would go, or wherever its own
+ * mask says, that wakes it soon: nothing is lost. */
+static bool would_preempt(const struct world *w, uint32_t wake, const struct cycle_result *r)
+{
+    const char *key;
+    void *value;
+    if (w->attempt.all_stay || r->victims_len == 0)
+        return false;
+    for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
+        const struct cluster_pod *cp = value;
+        if (cp->on == NULL || !node_victims_is_leaving(cp))
+            continue;
+        if ((wake & EVENT_POD_LEFT) != 0)
+            return false;
+        for (size_t k = 0; k < r->nominations_len; k++)
+            if (r->nominations[k].node == cp->on)
+                return false;
+    }
+    return true;
+}
+
 static bool would_recall(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->recalls_len; i++) {
@@ -49,10 +71,10 @@ bool story_check_sleepers(struct story *s, struct world *w)
         if (queue_parked_is_lucky(e))
             continue; /* a wake is on its way */
         s->asked++;
-        const char *what = ask(w, g, &r)                               ? "fits"
-                           : !w->attempt.all_stay && r.victims_len > 0 ? "could preempt"
-                           : would_recall(&r)                          ? "could reclaim CPUs"
-                                                                       : NULL;
+        const char *what = ask(w, g, &r)                   ? "fits"
+                           : would_preempt(w, e->wake, &r) ? "could preempt"
+                           : would_recall(&r)              ? "could reclaim CPUs"
+                                                           : NULL;
         if (what == NULL)
             continue;
         story_fail(s, what, "%s sleeps with wake mask %x and %s; it was told: %s", g->key,
@@ -70,30 +92,51 @@ static void warned(void *arg, const char *text)
     story_fail(s, "a dump that cannot be read", "%s", text);
 }
 
-/* The first place where the lists of both differ. */
+/* The first place where the lists of both differ, and what is before it. */
 static void tell_difference(struct story *s, const struct cluster *fresh, const char *text)
 {
+    enum { BEFORE = 150, AFTER = 80 };
     AUTO_STRBUF other = {0};
-    size_t at = 0, from = 0;
+    size_t at = 0;
     dump_cluster(fresh, &other);
-    for (const char *also = strbuf_str(&other); text[at] != '\0' && text[at] == also[at]; at++)
-        if (text[at] == '\n')
-            from = at + 1;
-    story_fail(s, "digests differ",
-               "of the model and of one made from its list, at byte %zu of: %s", at - from,
-               &text[from]);
+    const char *also = strbuf_str(&other);
+    while (text[at] != '\0' && text[at] == also[at])
+        at++;
+    size_t from = at > BEFORE ? at - BEFORE : 0;
+    story_fail(s, "digests differ", "of the model and of one made from its list: %.*s and %.*s",
+               BEFORE + AFTER, &text[from], AFTER, &also[at]);
 }
 
-/* What a volume promised on a node that is gone was chosen by cannot be known from the objects. */
-static bool knows_promises(const struct world *w)
+/* A reservation whose node or member is gone ends when the next one is due; until then the list names
+ * what is not there. */
+static bool is_reserved_for_all(const struct cluster *c, const struct reservation *r)
+{
+    const char *name;
+    void *value;
+    for (size_t i = 0; map_next(&r->nodes, &i, &name, &value);) {
+        const struct reservation_node *at = value;
+        for (size_t k = 0; k < at->members.len; k++)
+            if (cluster_find_pod(c, at->members.items[k]) == NULL ||
+                cluster_find_node(c, name) == NULL)
+                return false;
+    }
+    return true;
+}
+
+/* Of an assumed pod the list has neither the volumes that it was promised, which were free then, nor
+ * the unit of its policy that a node had which is gone. Both are chosen again. */
+static bool is_all_listed(const struct world *w)
 {
     const char *key;
     void *value;
     for (size_t i = 0; map_next(&w->cluster.pods, &i, &key, &value);) {
         const struct cluster_pod *cp = value;
-        if (cp->volumes != NULL && cp->on->node == NULL)
+        if (cp->state == CLUSTER_ASSUMED && (cp->pod->volumes_len > 0 || cp->on->node == NULL))
             return false;
     }
+    for (size_t i = 0; i < w->cluster.reservations->items.len; i++)
+        if (!is_reserved_for_all(&w->cluster, w->cluster.reservations->items.items[i]))
+            return false;
     return true;
 }
 
@@ -104,7 +147,7 @@ bool story_check_fresh(struct story *s, struct world *w)
     struct error err = ERROR_INIT;
     struct cluster fresh;
     struct replay_load load;
-    if (!knows_promises(w))
+    if (!is_all_listed(w))
         return true;
     dump_cluster(&w->cluster, &text);
     cluster_init(&fresh, w->cluster.scheduler_name);
