@@ -20,12 +20,9 @@ void loop_time_register(void)
 void loop_time_add(enum loop_time_work work, int64_t began_us)
 {
     static const char *const names[LOOP_TIME_WORKS] = {
-        [LOOP_TIME_ATTEMPTS] = "attempts",
-        [LOOP_TIME_INTAKE] = "intake",
-        [LOOP_TIME_POLICIES] = "policies",
-        [LOOP_TIME_PODGROUPS] = "podgroups",
-        [LOOP_TIME_STATUSES] = "statuses",
-        [LOOP_TIME_RESERVATIONS] = "reservations",
+        [LOOP_TIME_ATTEMPTS] = "attempts", [LOOP_TIME_INTAKE] = "intake",
+        [LOOP_TIME_POLICIES] = "policies", [LOOP_TIME_PODGROUPS] = "podgroups",
+        [LOOP_TIME_STATUSES] = "statuses", [LOOP_TIME_RESERVATIONS] = "reservations",
         [LOOP_TIME_OTHER] = "other",
     };
     metrics_add(&spent, names[work], clock_mono_us() - began_us);

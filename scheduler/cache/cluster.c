@@ -215,12 +215,12 @@ static void release(struct cluster *c, struct cluster_pod *cp)
     nominations_touch(c, cp);
 }
 
-/* A pod came: whoever is nominated there may not fit any more, and then keeps no card and no CPU from
- * others. */
-static uint32_t note_crowd(struct cluster *c, struct cluster_node *on, const struct cluster_pod *cp)
+/* A pod has come to the node. A nominated pod that does not fit there any more takes less from
+ * others than before. */
+static uint32_t crowd_out(struct cluster *c, const struct cluster_pod *cp)
 {
-    bool may = on->nominated > 0 && (cp->gpu.any || cp->cpu != NULL);
-    return may ? cluster_note_freed(c, on) : 0;
+    uint32_t own = cp->nominated != NULL && str_eq(cp->nominated, cp->on->name);
+    return cp->on->nominated > own ? cluster_note_freed(c, cp->on) : 0;
 }
 
 static bool is_ours(const struct cluster *c, const struct pod *p)
@@ -242,7 +242,7 @@ static uint32_t pod_add(struct cluster *c, struct pod *p, const struct cluster_h
         cluster_grant_read(cp);
         policies_read(cp, on);
         events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-        events |= note_crowd(c, on, cp);
+        events |= crowd_out(c, cp);
     }
     events |= policies_take_events(c);
     if (cp->state != CLUSTER_FINISHED)
@@ -305,12 +305,11 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         struct cluster_node *on = cluster_nodes_get(c, p->node);
         policies_read(cp, on);
         counted = hold(c, on, cp);
+        events |= on != was_on ? crowd_out(c, cp) : 0;
     } else if (was_on != NULL) {
         policies_read(cp, was_on);
         counted = hold(c, was_on, cp); /* still ASSUMED */
     }
-    if (cp->on != NULL && cp->on != was_on)
-        events |= note_crowd(c, cp->on, cp);
     policies_note_moved(c, cp, membership);
     events |= policies_take_events(c);
     /* A pod that waits is counted by nobody. */
@@ -434,7 +433,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
-    events |= policies_take_events(c) | note_crowd(c, on, cp);
+    events |= policies_take_events(c) | crowd_out(c, cp);
     /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
      * differ. */
     if (cp->nominated != NULL &&

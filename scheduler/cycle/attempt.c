@@ -98,6 +98,9 @@ static void park(struct attempt *a, struct gang *g, const struct cycle_result *r
     queue_set_why(a->queue, g, r->sentence, r->class, r->verdict == CYCLE_WAITING);
     if (a->hooks.refused != NULL)
         a->hooks.refused(a->hooks.arg, g, r);
+    /* Members beyond the quorum may preempt, but not in the attempt that placed the quorum. */
+    if (r->verdict == CYCLE_PARTLY && cluster_has_placed_below(a->pipeline->cluster, g->priority))
+        queue_touch(a->queue, g, now_ms);
 }
 
 /* Lets waiting members use the capacity that is held for them: in a plan of its own, because it is

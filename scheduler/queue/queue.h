@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* queue - waiting gangs: active (tried next: queue_turns.h says in which order), in backoff (after a
+/* queue - waiting gangs: active (tried next, in the order of queue_turns.h), in backoff (after a
  * failed attempt, for 1 s to 10 s; less at first for gangs of several pods), or parked (until an
  * event that the refusing plugins named: queue_parked.h). Pure; diagram in queue.c. */
 #pragma once
@@ -40,14 +40,14 @@ struct queue_entry {
     int64_t parked_ms; /* when it was refused last */
     int64_t cost;      /* of the attempt that is under way */
     int32_t attempts;
-    bool refused;   /* since it was placed last: a retry */
-    bool flushed;   /* by the slow flush: no event woke it */
-    uint32_t wake;  /* events that it waits for */
+    bool refused;  /* since it was placed last: a retry */
+    bool flushed;  /* by the slow flush: no event woke it */
+    uint32_t wake; /* events that it waits for */
     struct queue_need need;
     struct queue_why why;
     struct queue_bucket *bucket; /* parked */
     size_t bucket_place, parked_place;
-    struct heap_node flush;  /* parked, if there is a slow flush */
+    struct heap_node flush; /* parked, if there is a slow flush */
     int64_t flush_at_ms;
     bool first;              /* before all others: queue_first */
     struct queue_flow *flow; /* active, and not first */

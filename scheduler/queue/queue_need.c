@@ -67,8 +67,7 @@ static bool cards_may_fit(const struct queue_need *n, const struct gpu_accounts 
         if (card->whole_holders > 0)
             continue;
         whole += card->used_gib == 0;
-        largest =
-            num_max(largest, gpu_card_gib(&l->inventory.cards[i]) - card->used_gib);
+        largest = num_max(largest, gpu_card_gib(&l->inventory.cards[i]) - card->used_gib);
     }
     return n->card_gib <= largest && n->cards <= whole;
 }
@@ -81,7 +80,8 @@ static bool has(int64_t want, int64_t total, int64_t used)
 static bool amounts_may_fit(const struct queue_need *n, const struct resource_vector *total,
                             const struct resource_vector *used)
 {
-    return has(1, total->pods, used->pods) && has(n->cpu_milli, total->cpu_milli, used->cpu_milli) &&
+    return has(1, total->pods, used->pods) &&
+           has(n->cpu_milli, total->cpu_milli, used->cpu_milli) &&
            has(n->memory_bytes, total->memory_bytes, used->memory_bytes) &&
            has(n->ephemeral_bytes, total->ephemeral_bytes, used->ephemeral_bytes);
 }

@@ -9,9 +9,9 @@
  *     EVENT_POD_GONE, _LEAVING   wake those that a node of cluster.freed may have room for; the
  *                                others from then on when a node grows, whatever refused them first
  *     EVENT_POD_PLACED           and the above, if no such node may: a gang whose members could go
- *                                elsewhere may fit in another order, by luck. There is no hurry, and
- *                                trying all of them after each placement is what starved others; so
- *                                they are woken QUEUE_PARKED_LUCK_MS later, or after
+ *                                elsewhere may fit in another order, by luck. There is no hurry,
+ *                                and trying all of them after each placement is what starved
+ *                                others. So they are woken QUEUE_PARKED_LUCK_MS later, or after
  *                                QUEUE_PARKED_LUCK_WAITS of their last backoff
  *     all others                 wake all of the bucket at once
  */

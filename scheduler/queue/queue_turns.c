@@ -13,9 +13,9 @@ enum { FLOWS_KEPT = 64 }; /* idle namespaces of a line before they are looked fo
 
 struct queue_flow {
     struct queue_line *line;
-    struct heap fresh, retried;           /* entries */
-    struct heap_node in_all, in_fresh;    /* of the line; in_fresh: while it has a fresh entry */
-    int64_t spent;                        /* the virtual time at which its next attempt starts */
+    struct heap fresh, retried;        /* entries */
+    struct heap_node in_all, in_fresh; /* of the line; in_fresh: while it has a fresh entry */
+    int64_t spent;                     /* the virtual time at which its next attempt starts */
     char ns[];
 };
 
@@ -99,9 +99,9 @@ void queue_turns_deinit(struct queue_turns *t)
 static struct queue_line *line_of(struct queue_turns *t, int32_t priority, int32_t lapses)
 {
     size_t i = 0;
-    while (i < t->lines.len && (t->lines.items[i]->priority > priority ||
-                                (t->lines.items[i]->priority == priority &&
-                                 t->lines.items[i]->lapses < lapses)))
+    while (i < t->lines.len &&
+           (t->lines.items[i]->priority > priority ||
+            (t->lines.items[i]->priority == priority && t->lines.items[i]->lapses < lapses)))
         i++;
     struct queue_line *l = i < t->lines.len ? t->lines.items[i] : NULL;
     if (l != NULL && l->priority == priority && l->lapses == lapses)
@@ -232,8 +232,7 @@ static struct queue_entry *next(struct queue_turns *t)
 struct queue_entry *queue_turns_pop(struct queue_turns *t)
 {
     struct heap_node *begun = heap_top(&t->first);
-    struct queue_entry *e =
-        begun != NULL ? container_of(begun, struct queue_entry, heap) : next(t);
+    struct queue_entry *e = begun != NULL ? container_of(begun, struct queue_entry, heap) : next(t);
     if (e == NULL)
         return NULL;
     t->served = e;

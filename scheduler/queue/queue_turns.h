@@ -6,7 +6,7 @@
  * lapsed reservations; in a line each namespace has its own two lists: gangs that are fresh, and
  * those that were refused before. Both are ordered by age, then by key.
  *
- *     line (priority, lapses) ──► namespace with the least cost ──► the older of its two first gangs
+ *     line (priority, lapses) ─► namespace with the least cost ─► the older of its two first gangs
  *
  * Namespaces: each attempt is charged to its namespace, in units of work (members tried), never in
  * time, so that a replay decides the same. The namespace that was charged least is next
@@ -38,10 +38,10 @@ struct queue_line;
 enum { QUEUE_TURNS_PATIENCE = 64 };
 
 struct queue_turns {
-    struct heap first;                    /* gangs that were begun */
+    struct heap first;                     /* gangs that were begun */
     struct VEC(struct queue_line *) lines; /* highest first */
     size_t len;
-    int64_t in_vain;            /* cost of retries in a row that were refused */
+    int64_t in_vain;                  /* cost of retries in a row that were refused */
     const struct queue_entry *served; /* popped last, until it is charged; or NULL */
     struct queue_flow *serving;       /* its; NULL: it was among the first */
 };

@@ -263,22 +263,8 @@ void world_filter_means_reserve(struct world *w)
     }
 }
 
-/* One pod to place. With several, placing is greedy: capacity taken by another pod can move the
- * first one elsewhere, so that the second fits after all; no event can predict that. */
-static bool is_simple(const struct gang *g)
-{
-    size_t waiting = 0, shares = 0;
-    for (size_t i = 0; i < g->members.len; i++) {
-        const struct cluster_pod *cp = g->members.items[i];
-        if (!cluster_pod_is_schedulable(cp))
-            continue;
-        waiting++;
-        shares += cp->gpu.one_card ? 1 : cp->gpu.shares_len;
-    }
-    return waiting == 1 && shares <= 1;
-}
-
-/* A gang that sleeps must not be able to go: else an event was missed. */
+/* A gang that sleeps must not be able to go, nor to preempt: else an event was missed. One that may
+ * go by luck, in another order, is woken later. */
 void world_sleepers_cannot_go(struct world *w)
 {
     w->said = "sleeping gangs looked at";
@@ -289,7 +275,7 @@ void world_sleepers_cannot_go(struct world *w)
         if (e->why.for_gang && gangs_has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
-        if (!is_simple(g) || g->list.len > 1)
+        if (queue_parked_is_lucky(e))
             continue;
         struct plan plan;
         struct cycle_result r;
@@ -297,6 +283,10 @@ void world_sleepers_cannot_go(struct world *w)
         plan_begin(&plan, &w->cluster);
         cycle_run(&w->pipeline, g, &plan, &w->arena, &r);
         MUST(w, !plan.committed, "%s sleeps with wake mask %x and fits", g->key, (unsigned)e->wake);
+        /* Where no pod is less important, preemption was not tried. */
+        MUST(w,
+             r.victims_len == 0 || (e->wake & EVENT_POD_LEAVING) == 0 || (e->wake & EVENT_POD_LEFT),
+             "%s sleeps with wake mask %x and may preempt", g->key, (unsigned)e->wake);
         plan_end(&plan);
     }
 }

@@ -302,9 +302,9 @@ static void an_old_backlog_starves_nobody(void **state)
     expect_done();
 }
 
-#define FAR_FROM_X                                                                              \
+#define FAR_FROM_X                                                                             \
     "\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{" \
-    "\"topologyKey\":\"kubernetes.io/hostname\",\"labelSelector\":{\"matchLabels\":{"           \
+    "\"topologyKey\":\"kubernetes.io/hostname\",\"labelSelector\":{\"matchLabels\":{"          \
     "\"app\":\"x\"}}}]}}"
 
 /* The node lacks CPU: that is why the pod waits. But evicting `low` would not help either, because
@@ -312,17 +312,17 @@ static void an_old_backlog_starves_nobody(void **state)
 static void what_hinders_preemption_is_awaited_too(void **state)
 {
     (void)state;
-    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000,
-                                    .labels = PAIRS("kubernetes.io/hostname", "n")));
+    (void)cluster_put_node(
+        &c, NODE(.name = "n", .cpu_milli = 4000, .labels = PAIRS("kubernetes.io/hostname", "n")));
     PUT(.name = "low", .node = "n", CPU(2000));
     PUT(.name = "x", .node = "n", .priority = 20, .labels = PAIRS("app", "x"), CPU(1000));
     PUT(.name = "p", .priority = 10, .spec = FAR_FROM_X, CPU(3000));
     expect_str("nobody can go for it", NO_ROOM ", refused pod d/p", next());
     now_ms += 60000;
-    queue_wake(&queue,
-               EVENTS(.name = "x", .node = "n", .priority = 20, .labels = PAIRS("app", "y"),
-                      CPU(1000)),
-               now_ms);
+    queue_wake(
+        &queue,
+        EVENTS(.name = "x", .node = "n", .priority = 20, .labels = PAIRS("app", "y"), CPU(1000)),
+        now_ms);
     expect_str("x does not matter any more",
                NO_ROOM ", refused pod d/p, make room low, nominate p@n", next());
     expect_done();
@@ -350,8 +350,8 @@ static void a_member_that_could_move_wakes_its_gang(void **state)
 {
     (void)state;
     static const char taint[] = "[{\"key\":\"k\",\"effect\":\"NoSchedule\"}]";
-    (void)cluster_put_node(
-        &c, NODE(.name = "n1", .cpu_milli = 4000, .labels = PAIRS("pool", "one")));
+    (void)cluster_put_node(&c,
+                           NODE(.name = "n1", .cpu_milli = 4000, .labels = PAIRS("pool", "one")));
     (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000, .taints = taint));
     PUT(.name = "a", .labels = MEMBER("g", "2"), CPU(4000));
     PUT(.name = "b", .labels = MEMBER("g", "2"), CPU(4000),
@@ -362,6 +362,19 @@ static void a_member_that_could_move_wakes_its_gang(void **state)
     queue_wake(&queue, cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 4000)), now_ms);
     expect_true("both go", strstr(next(), PLACED ", bind") != NULL);
     expect_str("to their nodes", "a@n2 b@n1", places(NULL));
+    expect_done();
+}
+
+static void members_beyond_the_quorum_may_preempt(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 4000));
+    PUT(.name = "v", .node = "n", CPU(3000));
+    PUT(.name = "a", .labels = MEMBER("g", "1"), .priority = 10, CPU(1000));
+    PUT(.name = "b", .labels = MEMBER("g", "1"), .priority = 10, CPU(3000));
+    expect_str("the quorum", PARTLY ", bind a@n, refused gang d/g", next());
+    now_ms += QUEUE_GANG_MIN_MS;
+    expect_str("then the rest", NO_ROOM ", refused gang d/g, make room v, nominate b@n", next());
     expect_done();
 }
 
@@ -445,6 +458,7 @@ int main(void)
         A(what_hinders_preemption_is_awaited_too),
         A(so_is_a_pod_that_leaves),
         A(a_member_that_could_move_wakes_its_gang),
+        A(members_beyond_the_quorum_may_preempt),
         A(who_waits_for_a_pod_is_not_forgotten),
         A(too_little_wakes_nobody),
         A(what_no_event_woke_is_noticed),

@@ -176,6 +176,9 @@ static void waiting_pods_with_a_right_to_room(void **state)
     cluster_forget(&c, n);
     expect_str("taken back: it waits again", "a2 b1 x", open_nodes(p));
     expect_true("as if nothing had been", cluster_digest(&c) == before);
+    expect_int("another pod comes: if it does not fit there any more, others may", EVENT_POD_GONE,
+               (int64_t)EVENTS(.name = "foreign", .node = "a1", .scheduler = "x", CPU(1)));
+    (void)cluster_remove_pod(&c, "d/foreign", NULL, NULL);
     expect_int("waits elsewhere: room", EVENT_POD_GONE, nominations_set(&c, n, "b1"));
     expect_str("there", "a1 a2 x", open_nodes(p));
     (void)put(&(struct fixture_pod){
@@ -214,37 +217,12 @@ static void cards_of_waiting_pods(void **state)
     expect_done();
 }
 
-/* Found by the stories: one CPU of a NUMA node went to another pod, so the nominated one had no use
- * for the rest, and nobody who waited for it was told. */
-static void who_comes_where_others_are_nominated_may_free_what_they_wait_for(void **state)
-{
-    (void)state;
-    const char *const *pinned = PAIRS(NAME_ANN_CPUSET_SCHEDULER, "true");
-    PUT(CPU(1000), .name = "n", .nominated = "a1");
-    expect_true("pinned CPUs",
-                (EVENTS(.name = "c", .annotations = pinned, .node = "a1", CPU(1000)) &
-                 EVENT_POD_GONE) != 0);
-    expect_true("cards",
-                (EVENTS(.name = "g", .node = "a1", .c = {{.gib = 1}}) & EVENT_POD_GONE) != 0);
-    expect_int("amounts do not", 0, EVENTS(.name = "x", .node = "a1", CPU(1000)) & EVENT_POD_GONE);
-    expect_int("nor elsewhere", 0,
-               EVENTS(.name = "y", .node = "a2", .c = {{.gib = 1}}) & EVENT_POD_GONE);
-    struct cluster_pod *late = PUT(.name = "late", .annotations = pinned, CPU(1000));
-    expect_true("nor does it matter who places it",
-                (cluster_assume(&c, late, cluster_find_node(&c, "a1"), &(struct grant){0}) &
-                 EVENT_POD_GONE) != 0);
-    expect_done();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(whose_nominations_count),
         cmocka_unit_test_setup_teardown(waiting_pods_with_a_right_to_room, setup_nodes, teardown),
         T(cards_of_waiting_pods),
-        cmocka_unit_test_setup_teardown(
-            who_comes_where_others_are_nominated_may_free_what_they_wait_for, setup_nodes,
-            teardown),
         T(a_nominated_pod_that_changes_is_asked_about_again),
         T(the_order_in_which_they_came_does_not_matter),
     };

@@ -356,7 +356,8 @@ static void the_dearer_a_retry_in_vain_the_more_is_owed(void **state)
     struct gang old[BACKLOG];
     queue_init(&q, &cluster);
     put_backlog(&q, old, "a", 0);
-    struct gang x = gang("pod a/x", 0, 100), y = gang("pod a/y", 0, 101), z = gang("pod a/z", 0, 102);
+    struct gang x = gang("pod a/x", 0, 100), y = gang("pod a/y", 0, 101),
+                z = gang("pod a/z", 0, 102);
     struct gang *fresh[] = {&x, &y, &z};
     for (size_t i = 0; i < 3; i++)
         queue_touch(&q, fresh[i], 20000);
@@ -395,7 +396,8 @@ static void namespaces_take_turns(void **state)
     struct gang old[BACKLOG];
     queue_init(&q, &cluster);
     put_backlog(&q, old, "a", 0);
-    struct gang x = gang("pod b/x", 0, 100), y = gang("pod b/y", 0, 101), z = gang("gang c/z", 0, 102);
+    struct gang x = gang("pod b/x", 0, 100), y = gang("pod b/y", 0, 101),
+                z = gang("gang c/z", 0, 102);
     queue_touch(&q, &x, 20000);
     queue_touch(&q, &y, 20000);
     expect_str("equal: by age", "pod a/00", placed(&q, 20000));
@@ -408,7 +410,8 @@ static void namespaces_take_turns(void **state)
     expect_str("one that costs much", "pod a/02", g->key);
     queue_charge(&q, g, 3);
     queue_succeeded(&q, g);
-    struct gang more[3] = {gang("pod b/1", 0, 103), gang("pod b/2", 0, 104), gang("pod b/3", 0, 105)};
+    struct gang more[3] = {gang("pod b/1", 0, 103), gang("pod b/2", 0, 104),
+                           gang("pod b/3", 0, 105)};
     for (size_t i = 0; i < 3; i++)
         queue_touch(&q, &more[i], 20000);
     expect_str("gives the others more turns", "pod b/1", placed(&q, 20000));
@@ -465,8 +468,9 @@ static void a_backlog_of_high_priority_leaves_some_turns(void **state)
 static struct cluster_node node_with(int64_t cpu, int64_t used)
 {
     static struct node object;
-    return (struct cluster_node){
-        .node = &object, .allocatable = {.cpu_milli = cpu, .pods = 10}, .used = {.cpu_milli = used}};
+    return (struct cluster_node){.node = &object,
+                                 .allocatable = {.cpu_milli = cpu, .pods = 10},
+                                 .used = {.cpu_milli = used}};
 }
 
 static void park(struct queue *q, struct gang *g, uint32_t wake, int64_t cpu)
