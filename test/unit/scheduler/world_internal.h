@@ -61,6 +61,8 @@ int64_t world_now_ns(const struct world *w);
 struct attempt_hooks world_attempt_hooks(struct world *w);
 
 /* world_preempt.c */
+/* As attempt.c lends what is held for the gang's members. */
+void world_lend(const struct gang *g, struct plan *lent);
 void world_check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r);
 /* Before the victims go and anybody is nominated. */
 void world_check_preempt(struct world *w, const struct gang *g, const struct cycle_result *r);

@@ -75,7 +75,7 @@ static bool compare(struct story *s, struct world *w, const struct answer *a,
         for (size_t i = 0; plugin_table[i] != NULL; i++) {
             const struct plugin *p = plugin_table[i];
             uint32_t events = w->events | ((w->events & EVENT_POD_GONE) != 0 ? EVENT_POD_LEFT : 0);
-            if ((freed >> i & 1) == 0 || (events & p->wakes) != 0)
+            if ((freed >> i & 1) == 0 || (events & (p->wakes | EVENT_NODE_ADDED)) != 0)
                 continue;
             story_fail(
                 s, p->name,

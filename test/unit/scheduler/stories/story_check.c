@@ -15,13 +15,9 @@
 static bool ask(struct world *w, struct gang *g, struct cycle_result *r)
 {
     struct plan lent, plan;
-    struct replacement_hold_offer offer;
     arena_reset(&w->arena);
     plan_begin(&lent, &w->cluster);
-    for (size_t i = 0; replacement_hold_next(&w->cluster, g, &i, &offer);) {
-        plan_nominate(&lent, offer.lost, NULL);
-        plan_nominate(&lent, offer.member, offer.node);
-    }
+    world_lend(g, &lent);
     plan_begin(&plan, &w->cluster);
     cycle_run(&w->pipeline, g, &plan, &w->arena, r);
     bool placed = plan.committed;
