@@ -80,7 +80,9 @@ static void tell_all(const struct cluster *c, const struct gang *g,
 void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
                        const struct cluster_hooks *hooks)
 {
-    uint64_t now = ready ? 3 : 2; /* 0 means not reported yet */
+    /* 0 means not reported yet. Without a waiting member it is not tried itself, so the others must
+     * be: the last one may have been what hindered them. */
+    uint64_t now = 2 + (uint64_t)ready + 2 * (uint64_t)gangs_has_waiting(g);
     for (size_t i = 0; i < g->list.len; i++)
         now = now * UINT64_C(1099511628211) ^ str_hash(g->list.names[i], strlen(g->list.names[i]));
     if (now == g->list.told)

@@ -263,6 +263,19 @@ void world_filter_means_reserve(struct world *w)
     }
 }
 
+/* Gangs that are placed as one need only one of them to be tried. */
+static bool is_to_be_tried(const struct world *w, const struct queue_entry *e)
+{
+    bool soon = queue_parked_is_lucky(e);
+    for (size_t i = 0; i < e->gang->list.len && !soon; i++) {
+        const struct gang *other = gangs_find(&w->cluster, e->gang->list.names[i]);
+        const struct queue_entry *o = other != NULL ? ids_find(&w->queue.entries, other->id) : NULL;
+        soon = o != NULL &&
+               (o->state == GANG_ACTIVE || o->state == GANG_BACKOFF || queue_parked_is_lucky(o));
+    }
+    return soon;
+}
+
 /* A gang that sleeps must not be able to go, nor to preempt: else an event was missed. One that may
  * go by luck, in another order, is woken later. */
 void world_sleepers_cannot_go(struct world *w)
@@ -275,7 +288,7 @@ void world_sleepers_cannot_go(struct world *w)
         if (e->why.for_gang && gangs_has_waiting(g))
             MUST(w, !gangs_has_quorum(&w->cluster, g, &w->arena, &why),
                  "%s was not told that it has its quorum", g->key);
-        if (queue_parked_is_lucky(e))
+        if (is_to_be_tried(w, e))
             continue;
         struct plan plan;
         struct cycle_result r;

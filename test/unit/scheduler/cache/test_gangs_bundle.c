@@ -153,6 +153,19 @@ static void a_satisfied_gang_waits_for_no_other(void **state)
     expect_done();
 }
 
+/* The last pod of b that waits is the one that hindered a, for example because it is not legal. */
+static void the_others_are_told_when_nobody_waits_any_more(void **state)
+{
+    (void)state;
+    (void)IN("a", "a0", BOTH);
+    (void)PUT(.name = "b0", .labels = MEMBER("b", "1"), .annotations = LIST(BOTH), .node = "n1");
+    (void)IN("b", "b1", BOTH);
+    told = 0;
+    (void)cluster_remove_pod(&c, "d/b1", NULL, hooks);
+    expect_int("a is", 1, told);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +173,7 @@ int main(void)
         T(a_list_holds_only_when_every_gang_names_it),
         T(the_pod_group_may_name_the_list),
         T(a_satisfied_gang_waits_for_no_other),
+        T(the_others_are_told_when_nobody_waits_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
