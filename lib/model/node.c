@@ -53,16 +53,20 @@ bool node_taint_is_tolerated(const struct pod *p, const struct taint *t)
     return false;
 }
 
-const struct taint *node_untolerated(const struct node *n, const struct pod *p)
+const struct taint *node_untolerated(const struct node *n, const struct pod *p, size_t *i)
 {
     static const struct taint unschedulable = {"node.kubernetes.io/unschedulable", "",
                                                TAINT_NO_SCHEDULE};
 
-    for (size_t i = 0; i < n->taints_len; i++)
-        if (n->taints[i].effect != TAINT_PREFER_NO_SCHEDULE &&
-            !node_taint_is_tolerated(p, &n->taints[i]))
-            return &n->taints[i];
-    return n->unschedulable && !node_taint_is_tolerated(p, &unschedulable) ? &unschedulable : NULL;
+    while (*i < n->taints_len) {
+        const struct taint *t = &n->taints[(*i)++];
+        if (t->effect != TAINT_PREFER_NO_SCHEDULE && !node_taint_is_tolerated(p, t))
+            return t;
+    }
+    bool last = *i == n->taints_len;
+    *i = n->taints_len + 1;
+    return last && n->unschedulable && !node_taint_is_tolerated(p, &unschedulable) ? &unschedulable
+                                                                                   : NULL;
 }
 
 const char *node_missing_feature(const struct node *n, const struct pod *p)

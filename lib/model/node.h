@@ -48,10 +48,10 @@ void node_free(struct node *n);
 /* As pod_pack. */
 struct node *node_pack(struct node *n);
 bool node_taint_is_tolerated(const struct pod *p, const struct taint *t);
-/* The first NoSchedule or NoExecute taint that the pod does not tolerate, or NULL.
- * spec.unschedulable counts as the taint node.kubernetes.io/unschedulable:NoSchedule that the node
- * controller adds. */
-const struct taint *node_untolerated(const struct node *n, const struct pod *p);
+/* for (size_t i = 0; (t = node_untolerated(n, p, &i)) != NULL;): the NoSchedule and NoExecute taints
+ * that the pod does not tolerate. spec.unschedulable counts as the taint
+ * node.kubernetes.io/unschedulable:NoSchedule that the node controller adds. */
+const struct taint *node_untolerated(const struct node *n, const struct pod *p, size_t *i);
 /* The name of the first feature that the pod needs and the node does not declare, or NULL. */
 const char *node_missing_feature(const struct node *n, const struct pod *p);
 /* The hash of the name, with ":latest" if it has neither tag nor digest. "#0123456789abcdef" is

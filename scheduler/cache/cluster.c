@@ -280,6 +280,9 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
+    AUTO_STRBUF gang = {0}; /* which may vanish when its last member leaves it */
+    if (cp->gang != NULL && replacement_hold_count(c) > 0)
+        strbuf_adds(&gang, cp->gang->key);
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
@@ -331,6 +334,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
         cluster_nodes_drop_if_unused(c, was_on);
     events |= nominations_follow(c, cp, old, &held);
     events |= gangs_member_changed(c, cp, old, hooks);
+    if (gang.len > 0 && map_get(&c->gangs, strbuf_str(&gang)) == NULL)
+        events |= replacement_hold_drop(c, strbuf_str(&gang));
     pod_free(old);
     return events;
 }

@@ -193,6 +193,9 @@ uint32_t cluster_put_node(struct cluster *c, struct node *n)
         cpus_rebuild(c, cn);
         events |= EVENT_NODE_CPU;
     }
+    /* Whether a gang fits beside others on its reserved node depends on cards and CPUs too. */
+    if (cn->reserved > 0 && (events & (EVENT_NODE_GPU | EVENT_NODE_CPU)) != 0)
+        events |= EVENT_NODE_CAPACITY;
     if (!is_as_before(old, n, &before, &cn->allocatable)) {
         gpu_prices_node_changed(c, cn);
         node_table_touch(c->table, cn, true);
@@ -207,6 +210,7 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     if (cn == NULL)
         return 0;
     struct node *old = cn->node;
+    uint32_t events = replacement_hold_drop_node(c, name);
     cn->node = NULL;
     note_virtual(c, cn);
     cn->allocatable = (struct resource_vector){0};
@@ -218,5 +222,5 @@ uint32_t cluster_remove_node(struct cluster *c, const char *name)
     node_free(old);
     node_table_set_stale(c->table);
     cluster_nodes_drop_if_unused(c, cn);
-    return EVENT_NODE_GONE | policies_take_events(c);
+    return events | EVENT_NODE_GONE | policies_take_events(c);
 }

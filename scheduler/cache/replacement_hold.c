@@ -110,6 +110,17 @@ uint32_t replacement_hold_drop(struct cluster *c, const char *gang)
     return events;
 }
 
+uint32_t replacement_hold_drop_node(struct cluster *c, const char *node)
+{
+    uint32_t events = 0;
+    for (size_t i = 0; i < c->holds->items.len;)
+        if (str_eq(c->holds->items.items[i].node, node))
+            events |= end(c, i);
+        else
+            i++;
+    return events;
+}
+
 uint32_t replacement_hold_void(struct cluster *c, const char *uid)
 {
     for (size_t i = 0; i < c->holds->items.len; i++)

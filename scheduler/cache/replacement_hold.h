@@ -51,6 +51,8 @@ bool replacement_hold_next(const struct cluster *c, const struct gang *g, size_t
 uint32_t replacement_hold_end(struct cluster *c, const struct cluster_pod *lost);
 /* For a gang without members. Returns the events. */
 uint32_t replacement_hold_drop(struct cluster *c, const char *gang);
+/* For a node that is gone, and its capacity with it. Returns the events. */
+uint32_t replacement_hold_drop_node(struct cluster *c, const char *node);
 /* The kubelet rejected that pod, so its node has no capacity for a replacement. */
 uint32_t replacement_hold_void(struct cluster *c, const char *uid);
 /* Ends expired holds; returns the events. *next_ms is when the next one expires, or -1. */

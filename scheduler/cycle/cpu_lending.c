@@ -21,7 +21,8 @@ static bool is_settled(const struct cluster_pod *cp, struct arena *a)
 
 struct reclaim {
     struct placing *placing;
-    bool late; /* also ask borrowers that do not answer */
+    bool late;    /* also ask borrowers that do not answer */
+    bool refused; /* on some node the pod would not fit, whatever is given back */
 };
 
 /* The borrowed CPUs that the pod can return. */
@@ -68,7 +69,7 @@ static bool fits_without(struct placing *p, struct cluster_pod *pod, struct clus
 /* Puts the best node for a pod that fits nowhere without reclaiming into placing.choice. */
 static bool make_place(void *arg, struct cluster_pod *pod)
 {
-    const struct reclaim *c = arg;
+    struct reclaim *c = arg;
     struct placing *p = c->placing;
     const struct node_table *t = p->cluster->table;
     struct pipeline_choice best = {0};
@@ -80,8 +81,11 @@ static bool make_place(void *arg, struct cluster_pod *pod)
         if (cn->cpus.shape == NULL || cpuset_is_empty(&cn->cpus.lent))
             continue;
         struct cpuset lent = lent_on(c, cn);
-        if (cpuset_is_empty(&lent) || !fits_without(p, pod, cn, &lent, &choice, &score) ||
-            (best.node != NULL && score <= best_score))
+        if (cpuset_is_empty(&lent))
+            continue;
+        bool fits = fits_without(p, pod, cn, &lent, &choice, &score);
+        c->refused |= !fits;
+        if (!fits || (best.node != NULL && score <= best_score))
             continue;
         best = choice;
         best_score = score;
@@ -208,6 +212,7 @@ bool cpu_lending_reclaim(struct placing *p, bool late, struct cycle_result *out)
         reclaim(&c, &taken[i], out);
     if (out->recalls_len == 0) {
         out->nominations_len = 0;
+        out->wakes |= c.refused ? placing_wakes(p) : 0;
         return false;
     }
     qsort(out->recalls, out->recalls_len, sizeof *out->recalls, by_key); /* pods are unordered */

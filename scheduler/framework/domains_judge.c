@@ -110,6 +110,7 @@ bool domains_rate_group(const struct domains *d, uint32_t group, int32_t *out)
 const struct domains_rule *domains_refusing(const struct domains *d,
                                             const struct cluster_node *node, unsigned kinds)
 {
+    facets_guard_read(FACET_COUNTERS);
     for (size_t i = 0; d != NULL && i < d->len; i++) {
         const struct domains_rule *r = &d->rules[i];
         int32_t domain = r->topology->domain_of[node->place];

@@ -198,7 +198,7 @@ static int32_t rate_fixed(const struct plugin_ask *ask, const struct cluster_nod
     int64_t sum = 0;
     for (const struct plugin *const *p = ask->class->fixed; *p != NULL; p++) {
         if ((*p)->filter != NULL && (*p)->depends == PLUGIN_NODE &&
-            !(*p)->filter(ask, node, a, NULL))
+            !plugin_filter(*p, ask, node, a, NULL))
             return SCORE_TREE_NO;
         if ((*p)->score != NULL && (*p)->score_depends == PLUGIN_NODE)
             sum += (*p)->score(ask, node) * (*p)->weight;
@@ -225,7 +225,7 @@ static int32_t rate(const struct plugin_ask *ask, const struct node_table_row *r
             continue;
         }
         if ((*p)->filter != NULL && (*p)->depends == PLUGIN_HELD &&
-            !(*p)->filter(ask, row->node, a, NULL))
+            !plugin_filter(*p, ask, row->node, a, NULL))
             return SCORE_TREE_NO;
         if ((*p)->score != NULL && (*p)->score_depends == PLUGIN_HELD)
             sum += (*p)->score(ask, row->node) * (*p)->weight;

@@ -97,6 +97,7 @@ bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, str
 static inline const void *equivalence_facts(const struct plugin_ask *ask, const struct plugin *of)
 {
     const struct class_facts *f = ask->class->facts;
+    facets_guard_read(of->facts_reads);
     while (f->of != NULL && f->of != of)
         f++;
     return f->data;

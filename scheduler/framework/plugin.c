@@ -30,7 +30,7 @@ const struct plugin *plugin_refusing(const struct plugin_ask *ask, const struct 
                                      struct arena *a, struct reason *why)
 {
     for (const struct plugin *const *p = plugin_table; *p != NULL; p++)
-        if ((*p)->filter != NULL && !(*p)->filter(ask, node, a, why))
+        if ((*p)->filter != NULL && !plugin_filter(*p, ask, node, a, why))
             return *p;
     return NULL;
 }

@@ -4,11 +4,12 @@
  * plugin. Const tables, no run-time registration: scheduler/plugins/all.c.
  *
  * A plugin is a pure function of the cluster: the same state gives the same answer (I4), and
- * reserve succeeds wherever filter said yes on the same state (I3). `wakes` names the events that
- * can turn this plugin's "no" into a "yes": a parked gang ignores all others.
+ * reserve succeeds wherever filter said yes on the same state (I3).
  *
- * A plugin declares what its answers depend on, because they are cached (equivalence.h): pods with
- * equal requests share a class, and a class asks again only about what changed.
+ * A plugin declares which parts of the model its filter reads (PLUGIN_READS, facets.h). Two things
+ * follow. `wakes` are the events that can turn its "no" into a "yes": a parked gang ignores all
+ * others. `depends` is what its answers depend on, because they are cached (equivalence.h): pods
+ * with equal requests share a class, and a class asks again only about what changed.
  *
  *     PLUGIN_NODE      the Node object and the pod: asked again when the Node changed
  *     PLUGIN_HELD      also what that node holds: asked again when a pod came or went there
@@ -29,6 +30,8 @@
 #include "lib/base/str.h"
 #include "lib/model/grant.h"
 #include "scheduler/cache/cluster.h"
+#include "scheduler/framework/facets.h"
+#include "scheduler/framework/facets_guard.h"
 #include "scheduler/framework/reasons.h"
 #include "scheduler/model/node_table.h"
 #include "scheduler/framework/score_tree.h"
@@ -38,8 +41,6 @@ struct pod_class;
 struct volumes_cache;
 
 enum { PLUGIN_SCORE_MAX = 100 };
-
-enum plugin_depends { PLUGIN_NODE, PLUGIN_HELD, PLUGIN_DOMAIN };
 
 struct plugin_ask {
     const struct cluster *cluster;
@@ -54,7 +55,8 @@ struct plugin_ask {
 
 struct plugin {
     const char *name;
-    uint32_t wakes;
+    uint32_t reads;                    /* enum facet, of filter; by PLUGIN_READS these three */
+    uint32_t wakes;                    /* enum cluster_event */
     enum plugin_depends depends;       /* of filter */
     enum plugin_depends score_depends; /* of score */
     /* Version of what filter reads besides nodes, pods and the pod's own text: when it changes, a
@@ -78,6 +80,7 @@ struct plugin {
      * from what key prints. NULL: nothing. */
     void (*find_facts)(const struct plugin_ask *ask, void *facts);
     size_t facts_size;
+    uint32_t facts_reads; /* of find_facts: a filter that uses these facts declares these too */
     /* false: *why is the reason. `a` is for the reason's text and lives as long as the cycle. why
      * NULL: no reason wanted, print nothing. */
     bool (*filter)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
@@ -97,6 +100,21 @@ struct plugin {
     void (*lend)(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                  struct cpu_grant *c);
 };
+
+/* The only caller of filter: it reads only what the plugin declares (facets_guard.h). */
+static inline bool plugin_filter(const struct plugin *p, const struct plugin_ask *ask,
+                                 const struct cluster_node *node, struct arena *a,
+                                 struct reason *why)
+{
+#ifdef FACETS_GUARDED
+    facets_guard_close(p->reads, ask->cluster, ask->pod, node);
+#endif
+    bool fits = p->filter(ask, node, a, why);
+#ifdef FACETS_GUARDED
+    facets_guard_open(p->reads, ask->cluster, ask->pod, node);
+#endif
+    return fits;
+}
 
 /* NULL-terminated, in order of filtering: cheap and common refusals first. */
 extern const struct plugin *const plugin_table[];

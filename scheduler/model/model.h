@@ -86,8 +86,8 @@ struct cluster_node {
     int32_t place;                         /* in the table, or NODE_TABLE_NOWHERE */
     bool is_virtual;                       /* virtuals.h */
     struct id id;                          /* in cluster.node_ids, whether or not it has a Node */
-    uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t nominated;                    /* pods that wait for capacity here: nominations.h */
+    uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
     uint32_t reserved;                     /* gangs with a reservation here: reservation.h */
     int64_t cards;                         /* number of cards, whoever serves them */
     uint32_t gpu_model;                    /* number of their model in gpu_prices */

@@ -76,8 +76,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_affinity = {.name = "affinity",
                                        .key = key,
-                                       .wakes = EVENT_NODE_LABELS,
-                                       .depends = PLUGIN_NODE,
+                                       PLUGIN_READS(FACET_LABELS),
                                        .score_depends = PLUGIN_NODE,
                                        .applies = applies,
                                        .filter = filter,

@@ -6,14 +6,13 @@
 
 #include "scheduler/framework/plugin.h"
 
-extern const struct plugin plugin_virtual, plugin_taints, plugin_affinity, plugin_fit, plugin_gpu,
-    plugin_fragmentation, plugin_ports, plugin_images, plugin_features, plugin_spread,
-    plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute, plugin_cpu,
-    plugin_policy, plugin_policy_open;
+extern const struct plugin plugin_virtual, plugin_taints, plugin_taints_provider, plugin_affinity,
+    plugin_fit, plugin_gpu, plugin_fragmentation, plugin_ports, plugin_images, plugin_features,
+    plugin_spread, plugin_interpod, plugin_volumes, plugin_volumes_attach, plugin_compute,
+    plugin_cpu, plugin_policy, plugin_policy_open;
 
-/* Whether it is the provider's taint of a virtual node that the pod may use. */
-bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
-                              const struct taint *t);
+/* Whether it is a virtual node that the pod may use: the provider's taint does not keep it away. */
+bool plugin_virtual_may_use(const struct plugin_ask *ask, const struct cluster_node *node);
 /* Whether the node's cards could not hold the pod if no other pod were there: *why says so. */
 bool plugin_gpu_is_too_large(const struct plugin_ask *ask, const struct cluster_node *node,
                              struct arena *a, struct reason *why);

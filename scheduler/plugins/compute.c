@@ -49,7 +49,6 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_compute = {.name = "compute",
                                       .key = key,
-                                      .wakes = EVENT_NODE_LABELS,
-                                      .depends = PLUGIN_NODE,
+                                      PLUGIN_READS(FACET_LABELS),
                                       .applies = applies,
                                       .filter = filter};

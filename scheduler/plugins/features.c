@@ -27,7 +27,6 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_features = {.name = "features",
                                        .key = key,
-                                       .wakes = EVENT_NODE_FEATURES,
-                                       .depends = PLUGIN_NODE,
+                                       PLUGIN_READS(FACET_FEATURES),
                                        .applies = applies,
                                        .filter = filter};

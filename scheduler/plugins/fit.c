@@ -248,14 +248,14 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     }
 }
 
-const struct plugin plugin_fit = {.name = "fit",
-                                  .amounts_only = true,
-                                  .key = key,
-                                  .wakes = EVENT_NODE_CAPACITY | EVENT_POD_GONE,
-                                  .depends = PLUGIN_HELD,
-                                  .score_depends = PLUGIN_HELD,
-                                  .version = version,
-                                  .filter = filter,
-                                  .score = score,
-                                  .rate = rate,
-                                  .weight = 2};
+const struct plugin plugin_fit = {
+    .name = "fit",
+    .amounts_only = true,
+    .key = key,
+    PLUGIN_READS(FACET_CAPACITY | FACET_HELD | FACET_NOMINATED | FACET_REJECTIONS | FACET_RESERVED),
+    .score_depends = PLUGIN_HELD,
+    .version = version,
+    .filter = filter,
+    .score = score,
+    .rate = rate,
+    .weight = 2};

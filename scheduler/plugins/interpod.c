@@ -56,10 +56,7 @@ static uint64_t key_version(const struct plugin_ask *ask)
 const struct plugin plugin_interpod = {.name = "interpod",
                                        .key = key,
                                        .key_version = key_version,
-                                       .wakes = EVENT_POD_LEFT | EVENT_POD_COUNTED |
-                                                EVENT_NODE_GONE | EVENT_NODE_LABELS |
-                                                EVENT_NAMESPACE,
-                                       .depends = PLUGIN_DOMAIN,
+                                       PLUGIN_READS(FACET_COUNTERS | FACET_NAMESPACES),
                                        .score_depends = PLUGIN_DOMAIN,
                                        .filter = filter,
                                        .score = score,

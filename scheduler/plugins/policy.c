@@ -103,8 +103,8 @@ const struct plugin plugin_policy = {
     .key_version = key_version,
     .facts_size = sizeof(struct policies_view),
     .find_facts = find_facts,
-    .wakes = EVENT_NODE_LABELS | EVENT_POLICY,
-    .depends = PLUGIN_NODE,
+    .facts_reads = FACET_POLICIES, /* the first uses of them only what the policy says */
+    PLUGIN_READS(FACET_LABELS | FACET_VIRTUAL | FACET_POLICIES),
     .score_depends = PLUGIN_NODE,
     .applies = applies,
     .filter = filter,
@@ -113,8 +113,7 @@ const struct plugin plugin_policy = {
 
 const struct plugin plugin_policy_open = {
     .name = "policy-open",
-    .wakes = EVENT_NODE_LABELS | EVENT_POD_LEFT | EVENT_POLICY | EVENT_UNIT,
-    .depends = PLUGIN_HELD,
+    PLUGIN_READS(FACET_LABELS | FACET_VIRTUAL | FACET_POLICIES | FACET_UNITS),
     .entangles = true, /* a member that fills a unit may open the next for others */
     .applies = applies,
     .filter = filter_open};

@@ -119,7 +119,6 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_ports = {.name = "ports",
                                     .key = key,
-                                    .wakes = EVENT_POD_GONE,
-                                    .depends = PLUGIN_HELD,
+                                    PLUGIN_READS(FACET_HELD | FACET_NOMINATED),
                                     .applies = applies,
                                     .filter = filter};

@@ -45,9 +45,7 @@ static bool applies(const struct cluster_pod *pod)
 }
 
 const struct plugin plugin_spread = {.name = "spread",
-                                     .wakes = EVENT_POD_LEFT | EVENT_POD_COUNTED | EVENT_NODE_GONE |
-                                              EVENT_NODE_LABELS | EVENT_NODE_TAINTS,
-                                     .depends = PLUGIN_DOMAIN,
+                                     PLUGIN_READS(FACET_COUNTERS | FACET_COUNTED_TAINTS),
                                      .score_depends = PLUGIN_DOMAIN,
                                      .applies = applies,
                                      .key = key,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* taints - cordoned nodes and NoSchedule/NoExecute taints that the pod does not tolerate;
- * PreferNoSchedule ones cost points. */
+ * PreferNoSchedule ones cost points. A provider's taint of virtual nodes is a plugin of its own,
+ * because whether it keeps a pod away depends on more than taints: on the node's label, and on the
+ * labels and policies of the pod's namespace. */
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/plugins/all.h"
@@ -11,27 +13,21 @@ static const char *effect_name(enum taint_effect e)
     return e == TAINT_NO_EXECUTE ? "NoExecute" : "NoSchedule";
 }
 
+/* The first that is a provider's, or is not. */
 static const struct taint *first_against(const struct plugin_ask *ask,
-                                         const struct cluster_node *node)
+                                         const struct cluster_node *node, bool of_provider)
 {
-    const struct pod *p = ask->pod->pod;
-    const struct node *n = node->node;
-    const struct taint *t = node_untolerated(n, p);
-    while (t != NULL && plugin_virtual_tolerates(ask, node, t)) { /* try the taints after it */
-        struct node rest = *n;
-        rest.taints_len = n->taints_len - (size_t)(t - n->taints) - 1;
-        rest.taints = &n->taints[t - n->taints + 1];
-        t = node_untolerated(&rest, p);
-    }
-    return t;
+    const struct taint *t;
+    for (size_t i = 0; (t = node_untolerated(node->node, ask->pod->pod, &i)) != NULL;)
+        if (virtuals_cover(&ask->cluster->virtuals, t) == of_provider)
+            return t;
+    return NULL;
 }
 
-static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
-                   struct reason *why)
+static bool refuse(const struct taint *t, struct arena *a, struct reason *why)
 {
-    const struct taint *t = first_against(ask, node);
-    if (t == NULL || why == NULL)
-        return t == NULL;
+    if (why == NULL)
+        return false;
     if (str_eq(t->key, "node.kubernetes.io/unschedulable"))
         *why = (struct reason){.kind = REASON_UNSCHEDULABLE};
     else
@@ -40,6 +36,20 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
             .what = arena_printf(a, "%s%s%s:%s", t->key, str_or_empty(t->value)[0] ? "=" : "",
                                  str_or_empty(t->value), effect_name(t->effect))};
     return false;
+}
+
+static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
+                   struct reason *why)
+{
+    const struct taint *t = first_against(ask, node, false);
+    return t == NULL || refuse(t, a, why);
+}
+
+static bool filter_provider(const struct plugin_ask *ask, const struct cluster_node *node,
+                            struct arena *a, struct reason *why)
+{
+    const struct taint *t = first_against(ask, node, true);
+    return t == NULL || plugin_virtual_may_use(ask, node) || refuse(t, a, why);
 }
 
 /* The first soft taint costs half, the second a sixth more, and so on. */
@@ -68,9 +78,13 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 
 const struct plugin plugin_taints = {.name = "taints",
                                      .key = key,
-                                     .wakes = EVENT_NODE_TAINTS,
-                                     .depends = PLUGIN_NODE,
+                                     PLUGIN_READS(FACET_TAINTS),
                                      .score_depends = PLUGIN_NODE,
                                      .filter = filter,
                                      .score = score,
                                      .weight = 3};
+
+const struct plugin plugin_taints_provider = {
+    .name = "burst-taints",
+    PLUGIN_READS(FACET_TAINTS | FACET_VIRTUAL | FACET_NAMESPACES | FACET_POLICIES),
+    .filter = filter_provider};

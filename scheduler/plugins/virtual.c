@@ -22,11 +22,9 @@ static enum virtual_use use_of(const struct plugin_ask *ask)
     return *(const enum virtual_use *)equivalence_facts(ask, &plugin_virtual);
 }
 
-bool plugin_virtual_tolerates(const struct plugin_ask *ask, const struct cluster_node *node,
-                              const struct taint *t)
+bool plugin_virtual_may_use(const struct plugin_ask *ask, const struct cluster_node *node)
 {
-    return node->is_virtual && use_of(ask) != VIRTUAL_USE_NEVER &&
-           virtuals_cover(&ask->cluster->virtuals, t);
+    return node->is_virtual && use_of(ask) != VIRTUAL_USE_NEVER;
 }
 
 static bool names_it(const struct plugin_ask *ask, const struct cluster_node *node, const char *key,
@@ -128,15 +126,16 @@ static void remark(const struct plugin_ask *ask, struct reasons *why)
                           (use == VIRTUAL_USE_BY_POLICY && policies_goes_virtual(ask->pod)));
 }
 
-const struct plugin plugin_virtual = {.name = "burst", /* visible to users */
-                                      .key = key,
-                                      .key_version = key_version,
-                                      .facts_size = sizeof(enum virtual_use),
-                                      .find_facts = find_facts,
-                                      .remark = remark,
-                                      .wakes = EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY,
-                                      .depends = PLUGIN_NODE,
-                                      .score_depends = PLUGIN_NODE,
-                                      .filter = filter,
-                                      .score = score,
-                                      .weight = 1000 /* outweighs all others together */};
+const struct plugin plugin_virtual = {
+    .name = "burst", /* visible to users */
+    .key = key,
+    .key_version = key_version,
+    .facts_size = sizeof(enum virtual_use),
+    .find_facts = find_facts,
+    .remark = remark,
+    .facts_reads = FACET_NAMESPACES | FACET_POLICIES,
+    PLUGIN_READS(FACET_VIRTUAL | FACET_LABELS | FACET_NAMESPACES | FACET_POLICIES),
+    .score_depends = PLUGIN_NODE,
+    .filter = filter,
+    .score = score,
+    .weight = 1000 /* outweighs all others together */};

@@ -64,8 +64,7 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
 /* Forgetting an assumed pod returns a promised volume, which is an EVENT_VOLUME. */
 const struct plugin plugin_volumes = {.name = "volumes",
                                       .key = key,
-                                      .wakes = EVENT_VOLUME | EVENT_NODE_LABELS,
-                                      .depends = PLUGIN_NODE,
+                                      PLUGIN_READS(FACET_VOLUMES | FACET_LABELS),
                                       .version = volumes_held_version,
                                       .entangles = true,
                                       .applies = applies,

@@ -198,10 +198,10 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     return true;
 }
 
-const struct plugin plugin_volumes_attach = {.name = "volumes_attach",
-                                             .wakes = EVENT_POD_LEFT | EVENT_VOLUME,
-                                             .depends = PLUGIN_HELD,
-                                             .version = volumes_held_version,
-                                             .entangles = true,
-                                             .applies = applies,
-                                             .filter = filter};
+const struct plugin plugin_volumes_attach = {
+    .name = "volumes_attach",
+    PLUGIN_READS(FACET_VOLUMES | FACET_CLAIMS_USED | FACET_HELD),
+    .version = volumes_held_version,
+    .entangles = true,
+    .applies = applies,
+    .filter = filter};

@@ -12,6 +12,7 @@ struct queue_bucket {
     uint32_t wake;
     bool lucky; /* those that were parked by lucky_ms may fit in another order */
     int64_t lucky_ms;
+    bool short_of; /* a node was freed that is too small: it may grow */
     struct queue_need need;
     struct VEC(struct queue_entry *) items;
     size_t place; /* in buckets */
@@ -126,17 +127,23 @@ static bool may_fit(const struct queue_need *n, const struct cluster *c)
 size_t queue_parked_wake(struct queue_parked *p, struct cluster *c, uint32_t events, int64_t now_ms,
                          void (*wake)(void *arg, struct queue_entry *e), void *arg)
 {
-    enum { OF_NODE = EVENT_POD_GONE | EVENT_POD_LEAVING };
+    enum {
+        OF_NODE = EVENT_POD_GONE | EVENT_POD_LEAVING,
+        GROWTH = EVENT_NODE_CAPACITY | EVENT_NODE_GPU
+    };
     size_t woken = 0;
     if (events & EVENT_POD_GONE)
         events |= EVENT_POD_LEFT;
     for (size_t i = p->buckets.len; events != 0 && i-- > 0;) {
         struct queue_bucket *b = p->buckets.items[i];
-        uint32_t hit = b->wake & events;
+        uint32_t hit = (b->short_of ? b->wake | GROWTH : b->wake) & events;
         if ((hit & ~(uint32_t)(OF_NODE | EVENT_POD_PLACED)) != 0 ||
             ((hit & OF_NODE) != 0 && may_fit(&b->need, c))) {
             woken += wake_all(b, wake, arg);
-        } else if (hit != 0 && (b->wake & EVENT_POD_PLACED) != 0) {
+            continue;
+        }
+        b->short_of |= (hit & OF_NODE) != 0;
+        if (hit != 0 && (b->wake & EVENT_POD_PLACED) != 0) {
             b->lucky = true;
             b->lucky_ms = now_ms;
             p->luck_ms = p->luck_ms != 0 ? p->luck_ms : now_ms + QUEUE_PARKED_LUCK_MS;

@@ -6,7 +6,8 @@
  * and an event looks at each bucket once: pods of one kind cost as much as one of them. Three kinds
  * of events:
  *
- *     EVENT_POD_GONE, _LEAVING   wake those that a node of cluster.freed may have room for
+ *     EVENT_POD_GONE, _LEAVING   wake those that a node of cluster.freed may have room for; the
+ *                                others from then on when a node grows, whatever refused them first
  *     EVENT_POD_PLACED           and the above, if no such node may: a gang whose members could go
  *                                elsewhere may fit in another order, by luck. There is no hurry,
  *                                and trying all of them after each placement is what starved

@@ -143,7 +143,8 @@ static void try_pod(json *j, const struct node *n)
     struct gang_ref gang;
     sink += gang_of_pod(p, &gang, NULL) == 0 && gang.form != GANG_NONE;
     if (n)
-        sink += node_untolerated(n, p) != NULL || node_missing_feature(n, p) != NULL;
+        size_t taint = 0;
+    sink += node_untolerated(n, p, &taint) != NULL || node_missing_feature(n, p) != NULL;
     if (p->has_required_affinity)
         sink += node_selector_matches(&p->required_affinity, &p->labels, "n1");
     pod_free(p);

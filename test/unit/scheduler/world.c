@@ -42,14 +42,16 @@ struct cluster_hooks world_hooks(struct world *w)
 
 void world_spread_events(struct world *w, uint32_t events)
 {
+    w->events |= events;
     (void)queue_wake(&w->queue, events, w->now_ms);
 }
 
 void world_init(struct world *w, uint64_t seed)
 {
     memset(w, 0, sizeof *w);
-    w->random = seed;
+    w->random = w->seed = seed;
     w->nodes = WORLD_NODES;
+    w->pods = WORLD_PODS;
     w->affinity = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 5 : 40;
     w->pinned = seed / 2 % 3 == 0; /* one of any three lives with all nodes */
     w->policied = seed % 3 == 1;
@@ -91,19 +93,28 @@ void world_step(struct world *w)
         world_put_policy(w);
         return;
     }
+    if ((w->stored || w->budgeted) && world_chance(w, w->stored ? 15 : 3)) {
+        if (w->budgeted && (!w->stored || world_chance(w, 20)))
+            world_put_budget(w);
+        else
+            world_put_storage(w);
+        return;
+    }
     uint64_t pick = world_random(w, 100);
     if (w->pinned && pick < 6 && world_chance(w, 80)) /* layouts that last, so that some borrow */
-        world_update_pod(w, world_random(w, WORLD_PODS));
-    else if (pick < 5)
+        world_update_pod(w, world_random(w, w->pods));
+    else if (pick < 2)
         world_put_node(w, world_random(w, w->nodes));
+    else if (pick < 5)
+        world_change_node(w, world_random(w, w->nodes), world_random(w, WORLD_ASPECTS));
     else if (pick < 6)
         world_remove_node(w, world_random(w, w->nodes));
     else if (pick < 25)
-        world_new_pod(w, world_random(w, WORLD_PODS));
+        world_new_pod(w, world_random(w, w->pods));
     else if (pick < 45)
-        world_update_pod(w, world_random(w, WORLD_PODS));
+        world_update_pod(w, world_random(w, w->pods));
     else if (pick < 55)
-        world_remove_pod(w, &w->slots[world_random(w, WORLD_PODS)]);
+        world_remove_pod(w, &w->slots[world_random(w, w->pods)]);
     else if (pick < 56)
         world_put_group(w);
     else if (pick < 57)

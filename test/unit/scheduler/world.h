@@ -26,12 +26,32 @@ struct world_slot {
     size_t requests; /* of them that ask for CPUs: the first ones, which no Binding changes */
 };
 
+/* What changes of a node by itself. */
+enum world_aspect {
+    WORLD_SIZE,
+    WORLD_CARDS,
+    WORLD_INVENTORY,
+    WORLD_CPUS,
+    WORLD_TAINTS,
+    WORLD_LABELS,
+    WORLD_ASPECTS
+};
+
 struct world {
+    uint64_t seed;
     uint64_t random;
-    uint64_t nodes;     /* how many names there are for nodes */
+    uint64_t nodes;                                   /* how many names there are for nodes */
+    uint64_t pods;                                    /* and for pods */
+    uint64_t aspects[WORLD_NODES + 1][WORLD_ASPECTS]; /* seeds */
     uint64_t affinity;  /* percent of the pods that have terms, or spread */
     bool pinned;        /* most pods ask for CPUs of their own, and many of them borrow */
     bool policied;      /* ResourcePolicies come and go */
+    bool plain;         /* most pods ask for amounts alone, so that these are scarce */
+    bool ganged;        /* most pods are members of g0 and g1, with wishes of their own */
+    bool bursting;      /* many nodes are virtual, many pods may use them */
+    bool stored;        /* pods have claims */
+    bool budgeted;      /* disruption budgets come and go */
+    bool reserving;     /* capacity is reserved for gangs that wait */
     bool bundled;       /* g2 and g3 name each other, most of the time */
     const char *policy; /* match-policy of g1; NULL: none */
     struct cluster cluster;
@@ -43,6 +63,8 @@ struct world {
     int64_t now_ms;
     uint64_t made; /* counts uids */
     struct world_slot slots[WORLD_PODS];
+    bool tells;       /* prints each attempt */
+    uint32_t events;  /* that were spread; cleared by who looks at them */
     const char *said; /* what the last step did, for messages */
     uint64_t story;   /* hash of all placements and sentences so far */
     /* Of the last attempt: the digest before it, what the cycle said, and whether those that wait
@@ -64,6 +86,8 @@ void world_step(struct world *w);
 /* Pieces, for tests that tell their own story. */
 struct cluster_hooks world_hooks(struct world *w);
 void world_put_node(struct world *w, uint64_t i);
+/* One aspect of it; nothing if there is no such node. */
+void world_change_node(struct world *w, uint64_t i, enum world_aspect aspect);
 void world_fill_pod(struct world *w, uint64_t i);
 void world_put_pod(struct world *w, uint64_t i);
 /* Tries the next gang in the queue as the program does; false when none is due. Aborts on a broken

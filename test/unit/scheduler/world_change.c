@@ -99,6 +99,20 @@ void world_give_back(struct world *w, struct cluster_pod *cp, const char *text, 
     }
 }
 
+/* As sched_loop.c does when a Binding fails. */
+static void forget(struct world *w, struct cluster_pod *cp)
+{
+    uint32_t events = cluster_note_freed(&w->cluster, cp->on);
+    if (cp->volumes != NULL) {
+        attempt_nominate(&w->attempt, cp, NULL, w->now_ms);
+        events |= EVENT_VOLUME;
+    }
+    cluster_forget(&w->cluster, cp);
+    if (cp->gang != NULL && queue_state(&w->queue, cp->gang) != GANG_BACKOFF)
+        queue_retry(&w->queue, cp->gang, w->now_ms);
+    world_spread_events(w, events);
+}
+
 void world_update_pod(struct world *w, uint64_t i)
 {
     struct world_slot *s = &w->slots[i];
@@ -120,6 +134,7 @@ void world_update_pod(struct world *w, uint64_t i)
                      cards = gpu_accounts_digest(&on->gpu_accounts),
                      cpus = cpu_accounts_digest(&on->cpus);
             confirm(w, s, cp);
+            world_bind_claims(w, cp);
             world_put_pod(w, i);
             MUST(w, cp->state == CLUSTER_BOUND && cp->on == on, "%s", key);
             MUST(w, resource_vector_digest(&on->used) == used, "%s", key);
@@ -128,6 +143,8 @@ void world_update_pod(struct world *w, uint64_t i)
             MUST(w, cluster_digest(&w->cluster) != before, "%s", key);
             return;
         }
+        if (cp->state == CLUSTER_FINISHED)
+            return; /* for good */
         s->f.phase = world_chance(w, 70) ? "Running" : world_chance(w, 70) ? "Succeeded" : "Failed";
         break;
     case 2:
@@ -139,10 +156,7 @@ void world_update_pod(struct world *w, uint64_t i)
     case 3:
         if (assumed) {
             w->said = "assumed pod forgotten";
-            cluster_forget(&w->cluster, cp);
-            if (cp->gang != NULL)
-                queue_retry(&w->queue, cp->gang, w->now_ms);
-            world_spread_events(w, cluster_note_freed(&w->cluster, NULL));
+            forget(w, cp);
             return;
         }
         s->f.gated = s->f.node == NULL && world_chance(w, 20);
@@ -154,7 +168,7 @@ void world_update_pod(struct world *w, uint64_t i)
         w->said = "pod nominated";
         (void)str_format(s->nominated, sizeof s->nominated, "n%llu",
                          (unsigned long long)world_random(w, w->nodes + 1));
-        if (world_chance(w, 50)) {
+        if (cp->state == CLUSTER_PENDING && world_chance(w, 50)) {
             world_spread_events(
                 w, nominations_set(&w->cluster, cp, world_chance(w, 30) ? NULL : s->nominated));
             return;
@@ -190,6 +204,8 @@ void world_put_namespace(struct world *w)
     const char *text = world_chance(w, 50)
                            ? "{\"metadata\":{\"name\":\"d\",\"labels\":{\"team\":\"x\"}}}"
                            : "{\"metadata\":{\"name\":\"d\"}}";
+    if (w->bursting && world_chance(w, 50))
+        text = "{\"metadata\":{\"name\":\"d\",\"labels\":{\"" NAME_LABEL_ECI "\":\"true\"}}}";
     w->said = "namespace put";
     MUST(w,
          json_parse(&doc, text, strlen(text), &err) == 0 &&
@@ -239,5 +255,7 @@ void world_wait(struct world *w)
     w->said = "time passed";
     w->now_ms += (int64_t)world_random(w, 4000);
     world_spread_events(w, rejections_expire(&w->cluster, w->now_ms, &next_ms));
+    world_spread_events(w, replacement_hold_expire(&w->cluster, w->now_ms, &next_ms));
     world_policies_wait(w);
+    world_reserve(w);
 }

@@ -11,53 +11,77 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
-void world_put_node(struct world *w, uint64_t i)
+static const char *fill_cards(struct world *w, struct fixture_node *f)
 {
     static const char *const modes[] = {"cgpu", "cgpu", "core_mem", "share", "topology", "default"};
-    static const char *const cards[] = {"15,15", "15", "7,15,15*,7", "15,15,15,15"};
     const char *mode = modes[world_random(w, 6)];
-    char name[16];
-    (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
-    struct fixture_node f = {.name = name,
-                             .cpu_milli = 1000 + (int64_t)world_random(w, 5) * 1000,
-                             .memory_bytes = (INT64_C(1) + (int64_t)world_random(w, 8)) << 30,
-                             .pods = 1 + (int64_t)world_random(w, 12),
-                             .unschedulable = world_chance(w, 5)};
     bool topology = str_eq(mode, "topology");
     if (world_chance(w, 80)) {
-        f.gib = topology ? -1 : 15 * (1 + (int64_t)world_random(w, 4));
-        f.percent = str_eq(mode, "core_mem") ? 400 : 0;
-        f.cards = topology ? 4 : 0;
+        f->gib = topology ? -1 : 15 * (1 + (int64_t)world_random(w, 4));
+        f->percent = str_eq(mode, "core_mem") ? 400 : 0;
+        f->cards = topology ? 4 : 0;
     }
+    if (world_chance(w, 30))
+        f->placement = "spread";
+    return mode;
+}
+
+static void fill_inventory(struct world *w, struct fixture_node *f, const char *mode)
+{
+    static const char *const cards[] = {"15,15", "15", "7,15,15*,7", "15,15,15,15"};
     if (world_chance(w, 90))
-        f.inventory = fixture_inventory(&w->specs, mode, cards[world_random(w, 4)]);
+        f->inventory = fixture_inventory(&w->specs, mode, cards[world_random(w, 4)]);
     if (world_chance(w, 3))
-        f.inventory = "{\"v\":2}";
+        f->inventory = "{\"v\":2}";
+}
+
+static void fill_cpu_topology(struct world *w, struct fixture_node *f)
+{
     if (world_chance(w, 70))
-        f.topology =
+        f->topology =
             fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), 1 + (unsigned)world_random(w, 2),
                              1 + (unsigned)world_random(w, 2), world_chance(w, 20) ? "0" : NULL);
     if (w->pinned && world_chance(w, 90)) /* L3 groups that are larger than most pods */
-        f.topology = fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2), 1,
-                                      3 + (unsigned)world_random(w, 2),
-                                      1 + (unsigned)world_random(w, 2), NULL);
-    if (f.topology != NULL && world_chance(w, w->pinned ? 90 : 50))
-        f.cpu_milli = 16000; /* then it is CPUs to pin that are scarce */
+        f->topology = fixture_topology(&w->specs, 1 + (unsigned)world_random(w, 2), 1,
+                                       3 + (unsigned)world_random(w, 2),
+                                       1 + (unsigned)world_random(w, 2), NULL);
     if (world_chance(w, 2))
-        f.topology = "{\"v\":1}";
-    if (world_chance(w, 30))
-        f.placement = "spread";
-    if (world_chance(w, 10))
-        f.taints = "[{\"key\":\"k\",\"value\":\"v\",\"effect\":\"NoSchedule\"}]";
+        f->topology = "{\"v\":1}";
+}
+
+static void fill_size(struct world *w, struct fixture_node *f)
+{
+    f->cpu_milli = 1000 + (int64_t)world_random(w, 5) * 1000;
+    if (world_chance(w, w->pinned ? 80 : w->plain ? 10 : 35))
+        f->cpu_milli = 16000; /* then it is CPUs to pin that are scarce, if it has a topology */
+    f->memory_bytes = (INT64_C(1) + (int64_t)world_random(w, 8)) << 30;
+    f->pods = 1 + (int64_t)world_random(w, 12);
     if (world_chance(w, 20)) {
-        f.other = "example.com/thing";
-        f.other_amount = (int64_t)world_random(w, 5);
+        f->other = "example.com/thing";
+        f->other_amount = (int64_t)world_random(w, 5);
     }
+    if (world_chance(w, 20)) {
+        f->image = "app:v1";
+        f->image_bytes = (int64_t)world_random(w, 4) << 28;
+    }
+}
+
+static void fill_taints(struct world *w, struct fixture_node *f)
+{
+    f->unschedulable = world_chance(w, 5);
+    if (world_chance(w, w->plain ? 25 : 10))
+        f->taints = "[{\"key\":\"k\",\"value\":\"v\",\"effect\":\"NoSchedule\"}]";
+    if (w->bursting && world_chance(w, 50))
+        f->taints = "[{\"key\":\"" NAME_TAINT_VIRTUAL "\",\"value\":\"" NAME_TAINT_VIRTUAL_VALUE
+                    "\",\"effect\":\"NoSchedule\"}]";
+}
+
+static void fill_labels(struct world *w, struct fixture_node *f, const char **labels)
+{
     static const char *const zones[] = {"a", "b", "c"};
-    const char *labels[7];
     size_t l = 0;
-    if (world_chance(w, 8)) {
+    if (world_chance(w, w->bursting ? 40 : 8)) {
         labels[l++] = "type";
         labels[l++] = "virtual-kubelet";
     }
@@ -67,16 +91,68 @@ void world_put_node(struct world *w, uint64_t i)
     }
     if (world_chance(w, 95)) { /* now and then two nodes say that they are the same host */
         labels[l++] = "host";
-        labels[l++] = world_chance(w, 97) ? name : "n0";
+        labels[l++] = world_chance(w, 97) ? f->name : "n0";
     }
     labels[l] = NULL;
-    f.labels = labels;
-    if (world_chance(w, 20)) {
-        f.image = "app:v1";
-        f.image_bytes = (int64_t)world_random(w, 4) << 28;
+    f->labels = labels;
+}
+
+static void put_node(struct world *w, uint64_t i)
+{
+    char name[16];
+    const char *labels[7], *mode = NULL;
+    struct fixture_node f = {.name = name};
+    uint64_t random = w->random;
+    (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
+    for (int aspect = 0; aspect < WORLD_ASPECTS; aspect++) {
+        w->random = w->aspects[i][aspect];
+        switch ((enum world_aspect)aspect) {
+        case WORLD_SIZE:
+            fill_size(w, &f);
+            break;
+        case WORLD_CARDS:
+            mode = fill_cards(w, &f);
+            break;
+        case WORLD_INVENTORY:
+            fill_inventory(w, &f, mode);
+            break;
+        case WORLD_CPUS:
+            fill_cpu_topology(w, &f);
+            break;
+        case WORLD_TAINTS:
+            fill_taints(w, &f);
+            break;
+        case WORLD_LABELS:
+            fill_labels(w, &f, labels);
+            break;
+        case WORLD_ASPECTS:
+            break;
+        }
     }
-    w->said = "node put";
+    w->random = random;
     world_spread_events(w, cluster_put_node(&w->cluster, fixture_make_node(&f)));
+}
+
+void world_put_node(struct world *w, uint64_t i)
+{
+    for (int aspect = 0; aspect < WORLD_ASPECTS; aspect++)
+        w->aspects[i][aspect] = world_random(w, UINT64_MAX);
+    w->said = "node put";
+    put_node(w, i);
+}
+
+void world_change_node(struct world *w, uint64_t i, enum world_aspect aspect)
+{
+    static const char *const said[] = {"node's size changed",      "node's cards changed",
+                                       "node's inventory changed", "node's CPUs changed",
+                                       "node's taints changed",    "node's labels changed"};
+    char name[16];
+    (void)str_format(name, sizeof name, "n%llu", (unsigned long long)i);
+    const struct cluster_node *cn = cluster_find_node(&w->cluster, name);
+    w->said = said[aspect];
+    w->aspects[i][aspect] = world_random(w, UINT64_MAX);
+    if (cn != NULL && cn->node != NULL)
+        put_node(w, i);
 }
 
 static int64_t hostile(struct world *w)
@@ -157,9 +233,9 @@ static void add_spread(struct world *w, struct strbuf *b)
 static void fill_spec(struct world *w, struct world_slot *s)
 {
     AUTO_STRBUF b = {0};
-    if (world_chance(w, 10))
+    if (world_chance(w, w->plain ? 20 : 10))
         strbuf_adds(&b, ",\"tolerations\":[{\"key\":\"k\",\"operator\":\"Exists\"}]");
-    else if (world_chance(w, 10))
+    else if (world_chance(w, w->plain ? 30 : 10))
         strbuf_adds(&b, ",\"nodeSelector\":{\"zone\":\"a\"}");
     if (world_chance(w, w->affinity)) {
         strbuf_adds(&b, ",\"affinity\":{");
@@ -178,6 +254,13 @@ static void fill_spec(struct world *w, struct world_slot *s)
         }
         strbuf_addc(&b, ']');
     }
+    static const char *const claims[] = {"c0", "c1", "c2"};
+    if (w->stored && world_chance(w, 40))
+        strbuf_addf(
+            &b, ",\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"%s\"}}]",
+            claims[world_random(w, 3)]);
+    if (w->reserving && world_chance(w, 15))
+        strbuf_addf(&b, ",\"activeDeadlineSeconds\":%d", 1 + (int)world_random(w, 30));
     if (b.len > 0)
         s->f.spec = arena_strdup(&w->specs, strbuf_str(&b) + 1);
 }
@@ -249,7 +332,9 @@ void world_fill_pod(struct world *w, uint64_t i)
                                 .priority = (int32_t)world_random(w, 3)};
     s->f.c[0].cpu_milli = (int64_t)world_random(w, 8) * 250;
     s->f.c[0].memory_bytes = (int64_t)world_random(w, 6) << 28;
-    if (world_chance(w, w->pinned ? 15 : 60)) {
+    if (w->plain)
+        s->f.c[0].cpu_milli *= 2;
+    if (world_chance(w, w->ganged ? 5 : w->pinned || w->plain ? 15 : 60)) {
         if (world_chance(w, 15))
             s->f.containers = 2;
         fill_gpu(w, s, &s->f.c[0]);
@@ -264,13 +349,14 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.c[0].other = world_chance(w, 50) ? "example.com/thing" : "example.com/rare";
         s->f.c[0].other_amount = world_chance(w, 5) ? hostile(w) : 1 + (int64_t)world_random(w, 3);
     }
-    if (world_chance(w, w->pinned ? 80 : 25))
+    if (world_chance(w, w->pinned ? 80 : w->plain ? 5 : 25))
         fill_cpus(w, s);
-    if (world_chance(w, 2) && (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
+    if (!w->plain && world_chance(w, 2) &&
+        (s->requests == 0 || (s->f.containers < 2 && !s->f.has_init)))
         s->f.c[0].cpu_milli = hostile(w);
-    if (world_chance(w, 2))
+    if (!w->plain && world_chance(w, 2))
         s->f.c[0].memory_bytes = hostile(w);
-    if (world_chance(w, w->pinned ? 5 : 30))
+    if (world_chance(w, w->pinned ? 5 : w->plain ? 15 : 30))
         s->f.scheduler = "default-scheduler";
     fill_spec(w, s);
     static const char *const ports[] = {
@@ -284,9 +370,9 @@ void world_fill_pod(struct world *w, uint64_t i)
         s->f.image = world_chance(w, 50) ? "app:v1" : "app:v2";
     s->f.gated = world_chance(w, 5);
     size_t l = 0;
-    if (world_chance(w, 40)) {
+    if (world_chance(w, w->ganged ? 80 : 40)) {
         (void)str_format(s->gang, sizeof s->gang, "g%llu",
-                         (unsigned long long)world_random(w, WORLD_GANGS));
+                         (unsigned long long)world_random(w, w->ganged ? 2 : WORLD_GANGS));
         if (!world_chance(w, 3)) /* members with different priorities wait for ever */
             s->f.priority = (s->gang[1] - '0') % 3;
         bool in_labels = s->gang[1] < '2'; /* g0, g1: the size is in the labels */
@@ -316,7 +402,7 @@ void world_fill_pod(struct world *w, uint64_t i)
     s->labels[l] = NULL;
     s->f.labels = s->labels;
     s->f.annotations = s->annotations;
-    if (world_chance(w, 5)) {
+    if (world_chance(w, w->bursting ? 60 : 5)) {
         s->annotations[s->requests] = NAME_ANN_BURST;
         s->annotations[s->requests + 1] = world_chance(w, 50) ? "eci" : "eci_only";
     }

@@ -9,14 +9,15 @@
 
 #include "test/unit/scheduler/world.h"
 
-#define MUST(w, condition, ...)                                                \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "broken after '%s': %s: ", (w)->said, #condition); \
-            fprintf(stderr, __VA_ARGS__);                                      \
-            fputc('\n', stderr);                                               \
-            abort();                                                           \
-        }                                                                      \
+#define MUST(w, condition, ...)                                                                 \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
+            fprintf(stderr, "seed %llu broken after '%s': %s: ", (unsigned long long)(w)->seed, \
+                    (w)->said, #condition);                                                     \
+            fprintf(stderr, __VA_ARGS__);                                                       \
+            fputc('\n', stderr);                                                                \
+            abort();                                                                            \
+        }                                                                                       \
     } while (0)
 
 bool world_chance(struct world *w, uint64_t percent);
@@ -41,6 +42,13 @@ void world_try_and_undo(struct world *w);
 void world_filter_means_reserve(struct world *w);
 void world_sleepers_cannot_go(struct world *w);
 
+/* world_store.c */
+void world_put_storage(struct world *w);
+/* The claims that the pod waits for are bound. */
+void world_bind_claims(struct world *w, const struct cluster_pod *cp);
+void world_put_budget(struct world *w);
+void world_reserve(struct world *w);
+
 /* world_policy.c */
 void world_put_policy(struct world *w);
 void world_policies_wait(struct world *w);
@@ -53,6 +61,8 @@ int64_t world_now_ns(const struct world *w);
 struct attempt_hooks world_attempt_hooks(struct world *w);
 
 /* world_preempt.c */
+/* As attempt.c lends what is held for the gang's members. */
+void world_lend(const struct gang *g, struct plan *lent);
 void world_check_victims(const struct world *w, const struct gang *g, const struct cycle_result *r);
 /* Before the victims go and anybody is nominated. */
 void world_check_preempt(struct world *w, const struct gang *g, const struct cycle_result *r);

@@ -7,6 +7,7 @@
 
 #include "lib/base/str.h"
 #include "scheduler/cache/gangs.h"
+#include "scheduler/cache/replacement_hold.h"
 #include "scheduler/cycle/cpu_lending.h"
 #include "scheduler/framework/pipeline.h"
 #include "scheduler/cycle/plan.h"
@@ -78,6 +79,15 @@ static int32_t place_promised(struct world *w, const struct gang *g, const struc
     return n;
 }
 
+void world_lend(const struct gang *g, struct plan *lent)
+{
+    struct replacement_hold_offer offer;
+    for (size_t i = 0; replacement_hold_next(lent->cluster, g, &i, &offer);) {
+        plan_nominate(lent, offer.lost, NULL);
+        plan_nominate(lent, offer.member, offer.node);
+    }
+}
+
 enum without { WITHOUT_NOBODY, WITHOUT_LEAVING_THERE, WITHOUT_LEAVING };
 
 static int32_t place_without(struct world *w, const struct gang *g, const struct cycle_result *r,
@@ -85,6 +95,7 @@ static int32_t place_without(struct world *w, const struct gang *g, const struct
 {
     struct plan plan;
     plan_begin(&plan, &w->cluster);
+    world_lend(g, &plan);
     if (without != WITHOUT_NOBODY)
         evict_leaving(r, without == WITHOUT_LEAVING, &plan);
     int32_t promised = place_promised(w, g, r, &plan);
@@ -95,7 +106,8 @@ static int32_t place_without(struct world *w, const struct gang *g, const struct
 /* false: more may have to be reclaimed later. Other pods nominated to the same node may take the
  * CPUs that become free. A pod that must be apart may be blocked by a borrower that counts as
  * another sort once its CPUs are reclaimed. A pod that shares CPUs may take some that were freed
- * for another member. */
+ * for another member; and of several members the first may take others than on trial, when more were
+ * free, so that no NUMA node is left for the next. */
 static bool is_firm(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->nominations_len; i++)
@@ -103,7 +115,9 @@ static bool is_firm(const struct cycle_result *r)
             (r->nominations[i].node->nominated > 0 ||
              (r->nominations[i].pod->cpu != NULL &&
               (r->nominations[i].pod->cpu->apart == CPU_REQUEST_APART ||
-               (r->nominations[i].pod->cpu->shared && count_promised(r) > 1)))))
+               (count_promised(r) > 1 &&
+                (r->nominations[i].pod->cpu->shared ||
+                 r->nominations[i].pod->cpu->numa >= CPU_REQUEST_RESTRICTED))))))
             return false;
     return true;
 }

@@ -157,6 +157,9 @@ bool world_try(struct world *w)
     w->before = cluster_digest(&w->cluster);
     if (!attempt_next(&w->attempt, now, &tried))
         return false;
+    if (w->tells)
+        fprintf(stderr, "      %s: %s\n", tried.gang->key,
+                w->result.sentence != NULL ? w->result.sentence : "placed");
     MUST(w, (tried.placed > 0) == (tried.verdict == CYCLE_PLACED || tried.verdict == CYCLE_PARTLY),
          "%s", tried.gang->key);
     world_carry_out(w, tried.gang, &w->result); /* lent CPUs are given back: that wakes it */

@@ -40,7 +40,8 @@ static void taints_keep_pods_away(void **state)
             .taints = taints, .taints_len = rows[i].taints, .unschedulable = rows[i].unschedulable};
         struct pod p = {.tolerations = rows[i].tolerations,
                         .tolerations_len = rows[i].tolerations_len};
-        const struct taint *t = node_untolerated(&n, &p);
+        size_t at = 0;
+        const struct taint *t = node_untolerated(&n, &p, &at);
         expect_str(rows[i].row, rows[i].untolerated, t ? t->key : NULL);
     }
     expect_done();

@@ -221,6 +221,23 @@ static void a_gang_that_waits_for_another_pod_keeps_it(void **state)
     expect_done();
 }
 
+/* Found by the stories: the room stayed kept, and the dump named what no longer exists. */
+static void nothing_is_kept_for_nobody_or_nowhere(void **state)
+{
+    (void)state;
+    lose("d/b");
+    expect_true("the last member leaves the gang, which frees the room",
+                (EVENTS(.name = "a", .node = "n") & EVENT_POD_GONE) != 0);
+    expect_int("no gang", 0, (int64_t)replacement_hold_count(&c));
+    (void)teardown(NULL);
+    (void)setup_gang(NULL);
+    lose("d/b");
+    expect_int("kept", 1, (int64_t)replacement_hold_count(&c));
+    (void)cluster_remove_node(&c, "n");
+    expect_int("no node", 0, (int64_t)replacement_hold_count(&c));
+    expect_done();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_gang, teardown)
@@ -234,6 +251,7 @@ int main(void)
         TEST(news_of_a_rejection_may_come_late),
         TEST(nothing_is_left_of_a_gang_without_pods),
         TEST(a_gang_that_waits_for_another_pod_keeps_it),
+        TEST(nothing_is_kept_for_nobody_or_nowhere),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -366,6 +366,23 @@ static void whoever_does_not_answer_is_asked_last(void **state)
     expect_done();
 }
 
+/* Found by the stories: the CPUs alone are not enough while the spread refuses the node too. It slept
+ * when the node got its label, which the refusal for CPUs does not mention. */
+static void what_else_refused_it_wakes_it_too(void **state)
+{
+    (void)state;
+    put_borrower(WHOLE, WHOLE);
+    cluster_put_pod(
+        &cluster,
+        POD(WANTS, .spec = "\"topologySpreadConstraints\":[{\"topologyKey\":\"zone\",\"maxSkew\":1,"
+                           "\"whenUnsatisfiable\":\"DoNotSchedule\",\"labelSelector\":{}}]"),
+        hooks);
+    struct cycle_result r = run();
+    expect_int("nobody is asked", 0, (int64_t)r.recalls_len);
+    expect_true("a label may help", (r.wakes & EVENT_NODE_LABELS) != 0);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +398,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_edited_annotation_moves_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(cpus_are_free_when_the_node_agent_has_let_go, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_else_refused_it_wakes_it_too, setup, teardown),
         cmocka_unit_test_setup_teardown(whoever_does_not_answer_is_asked_last, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_free_is_kept_beside_what_is_called_back, setup,
                                         teardown),

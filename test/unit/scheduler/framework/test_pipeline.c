@@ -201,7 +201,7 @@ static void one_pod_one_node(void **state)
          {.name = "n", .taints = virtual_taint},
          "has the taint virtual-kubelet.io/provider=alibabacloud:NoSchedule that the pod does not "
          "tolerate; the cluster has no virtual node to burst to",
-         EVENT_NODE_TAINTS},
+         EVENT_NODE_TAINTS | EVENT_NODE_LABELS | EVENT_NAMESPACE | EVENT_POLICY},
         {"a burst that nobody knows",
          {.name = "p", .annotations = BURST("maybe")},
          {.name = "n", .labels = VIRTUAL},

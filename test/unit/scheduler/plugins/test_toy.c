@@ -3,6 +3,10 @@
  * A plugin made by the recipe in CONTRIBUTING.md, in a table of its own instead of plugins/all.c:
  * the core knows no plugin by name, and what the plugin prints by key is enough to keep pods apart.
  */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "scheduler/framework/class_key.h"
 #include "scheduler/plugins/all.h"
 #include "test/unit/scheduler/model_kit.h"
@@ -44,9 +48,12 @@ static uint64_t key_version(const struct plugin_ask *ask)
     return fashions;
 }
 
+/* Reads labels and declares taints. */
+static const struct plugin plugin_liar = {
+    .name = "liar", PLUGIN_READS(FACET_TAINTS), .filter = filter};
+
 static const struct plugin plugin_toy = {.name = "toy",
-                                         .wakes = EVENT_NODE_LABELS,
-                                         .depends = PLUGIN_NODE,
+                                         PLUGIN_READS(FACET_LABELS),
                                          .key = key,
                                          .key_version = key_version,
                                          .filter = filter};
@@ -84,8 +91,37 @@ static void pods_go_where_the_toy_lets_them(void **state)
     expect_done();
 }
 
+#ifdef FACETS_GUARDED
+/* In a process of its own: it ends there. */
+static void a_filter_cannot_read_what_it_does_not_declare(void **state)
+{
+    (void)state;
+    int status = 0;
+    cluster_put_node(&c, NODE(.name = "n", .labels = PAIRS(COLOUR, "blue")));
+    struct cluster_pod *red = PUT(.name = "red", .labels = PAIRS(COLOUR, "red"));
+    struct plugin_ask ask = pipeline_ask(&pipeline, red);
+    const struct cluster_node *node = cluster_find_node(&c, "n");
+    expect_true("declared", !plugin_filter(&plugin_toy, &ask, node, &arena, NULL));
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)freopen("/dev/null", "w", stderr);
+        (void)plugin_filter(&plugin_liar, &ask, node, &arena, NULL);
+        _exit(0);
+    }
+    expect_true("it ends", waitpid(child, &status, 0) == child && status != 0);
+    expect_str("nobody else is kept from reading", "blue", labels_get(&node->node->labels, COLOUR));
+    expect_done();
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(pods_go_where_the_toy_lets_them)};
+    const struct CMUnitTest tests[] = {
+        T(pods_go_where_the_toy_lets_them),
+#ifdef FACETS_GUARDED
+        T(a_filter_cannot_read_what_it_does_not_declare),
+#endif
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
