@@ -220,8 +220,8 @@ static void release(struct cluster *c, struct cluster_pod *cp)
  * others than before. */
 static uint32_t crowd_out(struct cluster *c, const struct cluster_pod *cp)
 {
-    uint32_t own = cp->nominated != NULL && str_eq(cp->nominated, cp->on->name);
-    return cp->on->nominated > own ? cluster_note_freed(c, cp->on) : 0;
+    bool own = cp->nominated != NULL && str_eq(cp->nominated, cp->on->name);
+    return cp->on->nominated && !own ? cluster_note_freed(c, cp->on) : 0;
 }
 
 static bool is_ours(const struct cluster *c, const struct pod *p)

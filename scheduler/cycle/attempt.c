@@ -21,11 +21,16 @@ void attempt_deinit(struct attempt *a)
 
 void attempt_nominate(struct attempt *a, struct cluster_pod *cp, const char *node, int64_t now_ms)
 {
+    struct cluster *c = a->pipeline->cluster;
+    struct cluster_node *cn = node != NULL ? cluster_find_node(c, node) : NULL;
+    uint32_t events = 0;
     if (str_eq(cp->nominated, node))
         return;
     if (a->hooks.nominate != NULL)
         a->hooks.nominate(a->hooks.arg, cp, node);
-    queue_wake(a->queue, nominations_set(a->pipeline->cluster, cp, node), now_ms);
+    if (cn != NULL && cn->nominated) /* one of them may not fit there any more: others may */
+        events = cluster_note_freed(c, cn);
+    queue_wake(a->queue, events | nominations_set(c, cp, node), now_ms);
 }
 
 /* The write may have been lost: CPUs that are still needed are reclaimed again, but not at once. */
