@@ -113,8 +113,10 @@ struct policies_space {
     const struct policies_pair *walked; /* IN: whose pods are tried, if any; NULL: all pods */
     size_t cursor;                      /* of MARK and IN: so many are left */
     struct VEC(struct cluster_pod *) stale;
-    uint64_t began;  /* number of the call of policies_work */
-    uint64_t rested; /* no change begins in that call */
+    /* Numbers of calls of policies_work. */
+    uint64_t began;    /* the change under way */
+    uint64_t finished; /* the last change */
+    uint64_t rested;   /* no other change begins in that one */
 };
 
 struct policies {
@@ -124,7 +126,9 @@ struct policies {
     struct map spaces_by_name;
     struct VEC(struct policies_space *) busy; /* with changes: the next one first */
     struct map deferred;                      /* keys of gangs: policies_defer */
+    bool is_working;                          /* within policies_work */
     uint64_t calls;                           /* of policies_work */
+    uint64_t relieved; /* the last one that woke deferred gangs: they go before the next change */
     uint64_t serials;
     uint32_t events; /* EVENT_* caused by counting since the last policies_take_events */
     uint64_t moves;  /* number of changed counts of placed pods */
@@ -147,7 +151,8 @@ uint32_t policies_remove(struct cluster *c, const char *key, const char *uid);
  * changes of one policy that wait, only the newest is made. Namespaces take turns. While a change
  * waits or is under way its namespace's gangs are not tried (policies_defer), because counts and
  * memberships are incomplete; other namespaces are not concerned. After a change that took several
- * slices the namespace rests, so that its gangs are tried between edits, however many come.
+ * slices, or for which gangs were deferred, the namespace rests until the next call, so that its
+ * gangs are tried between edits, however many come.
  *
  * Gangs with waiting pods that a change concerns, and deferred gangs, are passed to
  * hooks->gang_changed (hooks may be NULL): nobody else need be woken. Pods that left the counts of

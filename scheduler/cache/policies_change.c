@@ -262,6 +262,7 @@ static void finish(struct cluster *c, struct policies_space *space)
     change_free(space->change);
     space->change = NULL;
     space->entry = NULL;
+    space->finished = ps->calls;
     space->rested = space->began != ps->calls ? ps->calls : 0;
     ps->moves++; /* the writers skipped it */
 }
@@ -326,7 +327,8 @@ static bool has_changes(const struct policies_space *space)
 
 static bool is_resting(const struct policies *ps, const struct policies_space *space)
 {
-    return space->change == NULL && space->rested == ps->calls && ps->calls > 0;
+    bool relieved = !ps->is_working && ps->relieved == ps->calls && space->finished == ps->calls;
+    return space->change == NULL && ps->calls > 0 && (space->rested == ps->calls || relieved);
 }
 
 /* Index of the next namespace in turn; busy.len: none. */
@@ -376,14 +378,18 @@ enum policies_progress policies_work(struct cluster *c, const struct cluster_hoo
     bool some_done = false;
     size_t at = 0;
     ps->calls++;
+    ps->is_working = true;
     while (budget > 0 && (at = next_space(ps)) < ps->busy.len) {
         struct policies_space *space = ps->busy.items[at];
         run(c, space, hooks, &budget);
         some_done |= space->change == NULL;
         take_turn(ps, at);
     }
-    if (some_done)
+    ps->is_working = false;
+    if (some_done && map_count(&ps->deferred) > 0) {
+        ps->relieved = ps->calls;
         wake_deferred(c, hooks);
+    }
     if (ps->busy.len == 0)
         return POLICIES_DONE;
     return next_space(ps) < ps->busy.len ? POLICIES_GO_ON : POLICIES_REST;

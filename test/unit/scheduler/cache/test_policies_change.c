@@ -380,6 +380,25 @@ static void after_a_long_change_its_namespace_rests(void **state)
     expect_done();
 }
 
+/* An edit in each round of the loop, before its gangs are tried: they are, every other time. */
+static void gangs_that_were_deferred_are_tried_before_the_next_change(void **state)
+{
+    enum { ROUNDS = 100 };
+    (void)state;
+    PUT(.name = "p");
+    const struct gang *g = map_get(&c.gangs, "pod d/p");
+    int tried = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)policies_submit(&c, decode(policy("d", "w", i)));
+        tried += !policies_defer(&c, g);
+        (void)policies_work(&c, NULL, POLICIES_SLICE);
+    }
+    expect_true("it is tried", tried >= ROUNDS / 2 - 1);
+    expect_int("the newest is in force", ROUNDS - 1,
+               policies_of(g->members.items[0])->units[0].max);
+    expect_done();
+}
+
 /* A bundle is placed as one, also across namespaces. */
 static void a_bundle_waits_for_the_namespaces_of_all_its_gangs(void **state)
 {
@@ -444,6 +463,7 @@ int main(void)
         T(of_many_edits_the_newest_is_made),
         T(namespaces_take_turns),
         T(after_a_long_change_its_namespace_rests),
+        T(gangs_that_were_deferred_are_tried_before_the_next_change),
         T(a_bundle_waits_for_the_namespaces_of_all_its_gangs),
         T(a_model_may_end_in_the_middle),
         T(a_walk_sees_every_pod),
