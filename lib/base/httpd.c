@@ -55,7 +55,7 @@ enum {
     SWEEP_MS = 1000,
     HANDSHAKE_MS = 5000,
     REQUEST_MS = 30 * 1000, /* the API server waits no longer for a review */
-    DEFAULT_CONNECTIONS = 256,
+    DEFAULT_CONNS = 256,
     DEFAULT_TIMEOUT_S = 30,
     DEFAULT_LARGE_MS = 1000,
 };
@@ -523,7 +523,7 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     h->config = *config;
     h->config.address = h->config.client_ca_pem = NULL; /* borrowed, not kept */
     h->config.threads = config->threads ? config->threads : 1;
-    h->config.max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
+    h->config.max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNS;
     h->config.timeout_s = config->timeout_s ? config->timeout_s : DEFAULT_TIMEOUT_S;
     h->config.large_ms = config->large_ms ? config->large_ms : DEFAULT_LARGE_MS;
     /* An idle peer is dropped by libmicrohttpd; here, one that never ends its request line. */
