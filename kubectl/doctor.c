@@ -359,7 +359,10 @@ static void check_policies(struct doctor *d)
         {"cosched-plugin-nodes", grants},
         {"cosched-plugin-pods", grants},
         {"cosched-plugin-events", "a stolen plugin token can write any Event"},
-        {"cosched-webhook-secret", "a stolen webhook token can create tokens of other accounts"}};
+        {"cosched-mirror-pods", "a forged static pod can name a cgroup to the CPU pinner"},
+        {"cosched-webhook-secret", "a stolen webhook token can create tokens of other accounts"},
+        {"cosched-webhook-configurations",
+         "a stolen webhook token can have every object of the cluster sent elsewhere"}};
     static const char *const keys[] = {"policies", "policyBindings"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (size_t k = 0; k < 2; k++) {

@@ -12,10 +12,9 @@
  * A body over the bound is read and discarded up to DISCARD_BYTES: if a server replies and closes
  * while the peer still writes, the peer's kernel drops the reply.
  *
- * Many peers: each of max_connections may withhold the last byte of a body, so large bodies share
- * max_large_bytes, which bounds their memory; httpd_conns decides which of them goes when there are
- * too many. Its body is freed at once, by the thread of the newcomer, so a large body is touched
- * under the lock until the handler has it. Small bodies always pass.
+ * Many peers: each may withhold the last byte of a body, so large bodies share max_large_bytes, and
+ * httpd_conns decides which of them goes. Its memory is freed at once, by the newcomer's thread, so
+ * a large body is touched under the lock until the handler has it. Small bodies always pass.
  *
  * Silent and slow peers: libmicrohttpd's timeout restarts with each byte, so a peer could hold its
  * connection forever, and at its limit of connections libmicrohttpd stops accepting. So its limit
@@ -25,9 +24,9 @@
  * lock; libmicrohttpd then sees the end of the stream and cleans up. It closes a descriptor only
  * after on_connection removed it from the list, so a reused descriptor is never shut down.
  *
- * The server holds a reference to the current certificate, and each connection to the one of its
- * handshake. GnuTLS borrows what the callback returns until the session ends; on_connection is
- * called after that. The callback gets only the session, so on_connection attaches c to it.
+ * The server holds a reference to the current certificate, and each connection to its handshake's.
+ * GnuTLS borrows what the callback returns until the session ends, before on_connection is called.
+ * The callback gets only the session, so on_connection attaches c to it.
  */
 #include "lib/base/httpd.h"
 
@@ -56,7 +55,7 @@ enum {
     SWEEP_MS = 1000,
     HANDSHAKE_MS = 5000,
     REQUEST_MS = 30 * 1000, /* the API server waits no longer for a review */
-    DEFAULT_CONNECTIONS = 256,
+    DEFAULT_CONNS = 256,
     DEFAULT_TIMEOUT_S = 30,
     DEFAULT_LARGE_MS = 1000,
 };
@@ -251,25 +250,25 @@ static void *sweeper_main(void *arg)
 
 /* ---- requests ---- */
 
-/* Called when the request line has arrived. */
+/* Called when the request line has arrived. NULL: the connection is closed. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd)
 {
     struct httpd *h = arg;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info == NULL || info->socket_context == NULL)
+        return NULL;
     struct request *r = mem_new(struct request, 1);
     const char *mark = strchr(uri, '?');
     r->query = mem_strdup(mark != NULL ? mark + 1 : "");
     r->server = h;
     r->began_us = clock_mono_us();
     strbuf_init(&r->body);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    r->connection = info != NULL ? info->socket_context : NULL;
+    r->connection = info->socket_context;
     pthread_mutex_lock(&h->lock);
     h->requests++;
-    if (r->connection != NULL) {
-        r->connection->request = r;
-        begin_phase(r->connection, HTTPD_REQUEST);
-    }
+    r->connection->request = r;
+    begin_phase(r->connection, HTTPD_REQUEST);
     pthread_mutex_unlock(&h->lock);
     return r;
 }
@@ -286,14 +285,19 @@ static void drop_large(struct httpd_conn *conn)
     free_body(((struct connection *)conn)->request);
 }
 
+/* Under the lock. */
+static bool hold(struct request *r, size_t n)
+{
+    struct connection *c = r->connection;
+    return httpd_conns_hold(&c->server->connections, &c->conn, n, clock_mono_ms());
+}
+
 static void drop_body(struct request *r)
 {
-    struct httpd *h = r->server;
-    pthread_mutex_lock(&h->lock);
-    if (r->connection != NULL)
-        (void)httpd_conns_hold(&h->connections, &r->connection->conn, 0, 0);
+    pthread_mutex_lock(&r->server->lock);
+    (void)hold(r, 0);
     free_body(r);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_unlock(&r->server->lock);
 }
 
 /* False: there are too many large bodies, and this one has to go. */
@@ -306,13 +310,11 @@ static bool add_to_body(struct request *r, const char *data, size_t n)
         return true;
     }
     pthread_mutex_lock(&h->lock);
-    bool fits = r->connection != NULL && httpd_conns_hold(&h->connections, &r->connection->conn,
-                                                          r->received, clock_mono_ms());
-    if (fits)
+    r->too_many = !hold(r, r->received);
+    if (!r->too_many)
         strbuf_add(&r->body, data, n);
     pthread_mutex_unlock(&h->lock);
-    r->too_many = !fits;
-    return fits;
+    return !r->too_many;
 }
 
 static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
@@ -324,16 +326,13 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     *context = NULL;
     if (r == NULL)
         return;
+    drop_body(r);
     pthread_mutex_lock(&h->lock);
     if (--h->requests == 0 && h->stopping)
         pthread_cond_broadcast(&h->changed);
-    if (r->connection != NULL) {
-        (void)httpd_conns_hold(&h->connections, &r->connection->conn, 0, 0);
-        r->connection->request = NULL;
-        begin_phase(r->connection, HTTPD_IDLE);
-    }
+    r->connection->request = NULL;
+    begin_phase(r->connection, HTTPD_IDLE);
     pthread_mutex_unlock(&h->lock);
-    free_body(r);
     free(r->query);
     free(r);
 }
@@ -363,11 +362,9 @@ static enum MHD_Result reply(struct request *r, struct MHD_Connection *mhd,
     MHD_add_response_header(out, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
     pthread_mutex_lock(&r->server->lock);
     bool closing = r->server->stopping || response->close;
-    if (r->connection != NULL) {
-        begin_phase(r->connection, HTTPD_REPLY);
-        if (status < 400)
-            httpd_conns_prove(&r->connection->conn);
-    }
+    begin_phase(r->connection, HTTPD_REPLY);
+    if (status < 400)
+        httpd_conns_prove(&r->connection->conn);
     pthread_mutex_unlock(&r->server->lock);
     if (closing)
         MHD_add_response_header(out, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -427,13 +424,10 @@ static enum MHD_Result answer(struct request *r, struct MHD_Connection *mhd, con
                               const char *method)
 {
     static const char padding[JSON_PADDING];
-    bool dropped = false;
-    if (r->connection != NULL) {
-        pthread_mutex_lock(&r->server->lock);
-        dropped = r->connection->conn.dropped;
-        begin_phase(r->connection, HTTPD_OURS); /* the body is ours from here on */
-        pthread_mutex_unlock(&r->server->lock);
-    }
+    pthread_mutex_lock(&r->server->lock);
+    bool dropped = r->connection->conn.dropped;
+    begin_phase(r->connection, HTTPD_OURS); /* the body is ours from here on */
+    pthread_mutex_unlock(&r->server->lock);
     if (dropped)
         return MHD_NO;
     size_t n = r->body.len;
@@ -464,10 +458,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
 {
     (void)arg, (void)version;
     struct request *r = *context;
-    if (r == NULL)
-        return MHD_NO;
-    if (!r->begun)
-        return begin_request(r, mhd);
+    if (r == NULL || !r->begun)
+        return r == NULL ? MHD_NO : begin_request(r, mhd);
     if (*data_len > 0) {
         size_t n = *data_len;
         *data_len = 0;
@@ -523,14 +515,10 @@ int httpd_start(struct httpd **out, const struct httpd_config *config, struct er
     struct httpd *h = mem_new(struct httpd, 1);
     h->config = *config;
     h->config.address = h->config.client_ca_pem = NULL; /* borrowed, not kept */
-    if (h->config.threads == 0)
-        h->config.threads = 1;
-    if (h->config.max_connections == 0)
-        h->config.max_connections = DEFAULT_CONNECTIONS;
-    if (h->config.timeout_s == 0)
-        h->config.timeout_s = DEFAULT_TIMEOUT_S;
-    if (h->config.large_ms == 0)
-        h->config.large_ms = DEFAULT_LARGE_MS;
+    h->config.threads = config->threads ? config->threads : 1;
+    h->config.max_connections = config->max_connections ? config->max_connections : DEFAULT_CONNS;
+    h->config.timeout_s = config->timeout_s ? config->timeout_s : DEFAULT_TIMEOUT_S;
+    h->config.large_ms = config->large_ms ? config->large_ms : DEFAULT_LARGE_MS;
     /* An idle peer is dropped by libmicrohttpd; here, one that never ends its request line. */
     h->connections = (struct httpd_conns){
         .max = h->config.max_connections,
