@@ -176,27 +176,44 @@ bool pod_container_is_init(const struct pod *p, size_t i)
 
 static const char mirror[] = "kubernetes.io/config.mirror";
 
-bool pod_annotation_is_read(const char *key)
+size_t pod_annotation_bytes(const char *key)
 {
-    /* By prefix, so that a new name of the contract needs no line here. */
-    static const char *const prefixes[] = {NAME_PREFIX_OWN,
-                                           NAME_PREFIX_LOCAL,
-                                           "scheduler.framework.gpushare.",
-                                           "gpushare.alibabacloud.com/",
-                                           "ALIYUN_COM_GPU_",
-                                           "topology.kubernetes.io/",
-                                           "pod-group.scheduling.sigs.k8s.io",
-                                           "gang.scheduling.koordinator.sh/",
-                                           "scheduling.alibabacloud.com/",
-                                           "alibabacloud.com/",
-                                           "cpuset",
-                                           "cpu-policy",
-                                           "controller.kubernetes.io/pod-deletion-cost",
-                                           mirror};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (str_starts(key, prefixes[i]))
-            return true;
-    return false;
+    enum { SHORT = 5 * 1024, LONG = 33 * 1024, CPUS = 129 * 1024 };
+    static const struct {
+        const char *key;
+        size_t bytes;
+    } keys[] = {
+        {NAME_ANN_ALLOCATION, LONG},
+        {NAME_ANN_CORE, LONG},
+        {NAME_ANN_ASSUME_TIME, SHORT},
+        {NAME_ANN_ASSIGNED, SHORT},
+        {NAME_ANN_OLD_IDX, SHORT},
+        {NAME_ANN_OLD_DEV, SHORT},
+        {NAME_ANN_OLD_POD, SHORT},
+        {NAME_ANN_OLD_ASSIGNED, SHORT},
+        {NAME_ANN_OLD_ASSUME_TIME, SHORT},
+        {NAME_ANN_GPU_GROUP, SHORT},
+        {NAME_ANN_GPU_VISIBLE, SHORT},
+        {NAME_ANN_CPUSET, CPUS},
+        {NAME_ANN_CPUSET_APPLIED, CPUS},
+        {NAME_ANN_CPUSET_SCHEDULER, SHORT},
+        {NAME_ANN_CPU_POLICY, SHORT},
+        {NAME_ANN_NUMA_SPEC, SHORT},
+        {NAME_ANN_GANG_KOORD_NAME, SHORT},
+        {NAME_ANN_GANG_KOORD_MIN, SHORT},
+        {NAME_ANN_GANG_GROUPS, LONG},
+        {NAME_ANN_GANG_KOORD_GROUPS, LONG},
+        {NAME_ANN_GANG_MATCH, SHORT},
+        {NAME_ANN_GANG_KOORD_MATCH, SHORT},
+        {NAME_ANN_BURST, SHORT},
+        {NAME_ANN_DELETION_COST, SHORT},
+        {mirror, SHORT},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (str_eq(key, keys[i].key))
+            return keys[i].bytes;
+    /* By prefix: a result that another version wrote is emptied by the next Binding. */
+    return str_starts(key, NAME_PREFIX_OWN) || str_starts(key, NAME_PREFIX_LOCAL) ? LONG : 0;
 }
 
 bool pod_is_mirror(const struct pod *p)
