@@ -14,6 +14,7 @@
  */
 #include "lib/model/pod.h"
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
@@ -61,6 +62,21 @@ static bool sum_of_containers(const struct pod *p, struct arena *a, struct resou
     return all;
 }
 
+/* The amounts while an init container runs beside these sidecars, for the names that it requests.
+ * Of all others the whole pod needs no less, because it has the same sidecars. So the cost does not
+ * grow with what the sidecars request. */
+static bool at_moment(const struct resources *r, const struct resources *sidecars, struct arena *a,
+                      struct resources *out)
+{
+    struct resources beside = *sidecars;
+    beside.extra_len = 0;
+    bool all = resources_add(out, r, a);
+    for (uint32_t i = 0; i < out->extra_len; i++)
+        out->extra[i].value =
+            num_add_sat(out->extra[i].value, resources_get(sidecars, out->extra[i].name, NULL));
+    return resources_add(out, &beside, a) && all;
+}
+
 /* Adds the sidecars to out, which holds the sum of the containers, and raises it to the peak of
  * initialization. */
 static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
@@ -76,8 +92,7 @@ static bool with_init_containers(const struct pod *p, struct arena *a, struct re
             all &= resources_add(out, r, a);
             all &= resources_add(&sidecars, r, a);
         } else {
-            all &= resources_add(&moment, &c->requests, a);
-            all &= resources_add(&moment, &sidecars, a);
+            all &= at_moment(&c->requests, &sidecars, a, &moment);
             all &= resources_max(&peak, &moment, a);
         }
     }
