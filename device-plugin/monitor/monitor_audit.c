@@ -9,7 +9,8 @@
  *     cards more than it asked for. The driver also counts its own overhead for each process: a
  *     context, module code, stacks. Only an empty context can be charged, so a legitimate program
  *     that fills its share exceeds it. AUDIT_DRIVER_MIB is allowed for each process, less what is
- *     already charged. In mode mps this is the only sign.
+ *     already charged, but on a card no more than the share again, or AUDIT_DRIVER_ALL_MIB if that
+ *     is more: any number of processes is free. In mode mps this is the only sign.
  *   - A process gets a context only through a call that our library intercepts, and then has a slot
  *     in its container's region. If the driver lists more processes of a pod than there are live
  *     processes with a slot, some are not limited to the share (static and musl binaries, direct
@@ -43,6 +44,7 @@
 enum {
     AUDIT_LOOKS = 3,
     AUDIT_DRIVER_MIB = 512,
+    AUDIT_DRIVER_ALL_MIB = 2048,
     AUDIT_STOP_MS = 1000,
     AUDIT_WINDOW_S = 30,      /* of device time */
     AUDIT_TIME_SLACK = 5,     /* points, and a quarter of the percentage: the driver samples */
@@ -137,7 +139,8 @@ static void compare(const struct monitor *m, const struct scan_message *l, struc
         if (share == INT64_MAX)
             continue;
         int64_t charged = num_max(a->context_mib[card], 0);
-        int64_t allowed = processes * num_max(AUDIT_DRIVER_MIB - charged, 0);
+        int64_t allowed = num_min(processes * num_max(AUDIT_DRIVER_MIB - charged, 0),
+                                  num_max(share, AUDIT_DRIVER_ALL_MIB));
         total = num_add_sat(total, mib);
         total_allowed = num_add_sat(total_allowed, allowed);
         if (mib <= num_add_sat(share, allowed))

@@ -83,6 +83,38 @@ static void cards_not_given(void **state)
     }
 }
 
+/* Processes cost nothing, and each may hold what is allowed for it. */
+static void many_processes(void **state)
+{
+    enum { PROCESSES = 20 };
+    static const struct {
+        const char *row, *uid;
+        int64_t total; /* the most that is not told */
+    } rows[] = {
+        {"the share again", "uid-trainer", 3072 + 3072},
+        {"of a pod without a share", "uid-guest", 2048},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct audit_fixture f;
+        struct usage_process list[PROCESSES];
+        audit_begin(&f, true);
+        monitor_mode(f.monitor, GPU_MODE_MPS, ISOLATION_MPS);
+        beside(&f, "c0=", "");
+        for (int k = 0; k < PROCESSES; k++) {
+            list[k] = guests(100 + k, 1, k == 0 ? rows[i].total % PROCESSES : 0);
+            list[k].mib += rows[i].total / PROCESSES;
+            (void)str_format(list[k].uid, sizeof list[k].uid, "%s", rows[i].uid);
+        }
+        audit_messages(&f, 5, list, PROCESSES);
+        expect_int(rows[i].row, 0, audit_seen.events);
+        list[1].mib++;
+        audit_messages(&f, 3, list, PROCESSES);
+        expect_int(rows[i].row, 1, audit_seen.events);
+        audit_end(&f);
+    }
+}
+
 /* ---- time ---- */
 
 static const uint64_t step_ns = 250 * UINT64_C(1000000);
@@ -196,8 +228,8 @@ static void time_windows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cards_not_given),
-                                       cmocka_unit_test(time_beyond_the_percentage),
-                                       cmocka_unit_test(time_windows)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cards_not_given), cmocka_unit_test(many_processes),
+        cmocka_unit_test(time_beyond_the_percentage), cmocka_unit_test(time_windows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
