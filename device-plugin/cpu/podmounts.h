@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PODMOUNTS_NAME_SIZE = 64, PODMOUNTS_BYTES_MAX = 1024 * 1024 };
+/* A process makes its mountinfo as long as it likes. That of a container with 40 volumes has 10 KiB. */
+enum { PODMOUNTS_NAME_SIZE = 64, PODMOUNTS_BYTES_MAX = 256 * 1024 };
 
 /* uid: the pod's, as the API server writes it. false: the process is not (yet) in its
  * containers. */

@@ -201,6 +201,7 @@ void monitor_message(struct monitor *m, const struct scan_message *l)
         break;
     case SCAN_TIME:
         monitor_time_scan(m, l);
+        monitor_audit_time(m, l);
         break;
     case SCAN_FAILED:
     case SCAN_FATAL:

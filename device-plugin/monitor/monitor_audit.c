@@ -2,22 +2,30 @@
 /*
  * monitor_audit - finds pods that have more than their share, and containers whose device time is
  * not measured. Nothing that a tenant writes decides. A process belongs to the pod that its cgroup
- * names, its memory is what the driver counts, and the share is what the pod was granted. Three
- * signs:
+ * names, its memory and time are what the driver counts, and the share is what the pod was granted.
+ * The signs:
  *
  *   - The driver counts more memory for the pod's processes on a card than its grant, or on all
  *     cards more than it asked for. The driver also counts its own overhead for each process: a
  *     context, module code, stacks. Only an empty context can be charged, so a legitimate program
  *     that fills its share exceeds it. AUDIT_DRIVER_MIB is allowed for each process, less what is
- *     already charged. In mode mps this is the only sign.
+ *     already charged, but on a card no more than the share again, or AUDIT_DRIVER_ALL_MIB if that
+ *     is more: any number of processes is free. In mode mps this is the only sign.
  *   - A process gets a context only through a call that our library intercepts, and then has a slot
  *     in its container's region. If the driver lists more processes of a pod than there are live
  *     processes with a slot, some are not limited to the share (static and musl binaries, direct
  *     users of the device file, a volume over our mounts).
+ *   - In mode core_mem the driver measures more device time of a pod on a card than its percentage,
+ *     over a long window. A program with the library is held to it.
+ *   - A pod that asked for no GPU, or for other whole cards, has memory on a card beyond
+ *     AUDIT_DRIVER_MIB for each process: its image or its environment named the card to the
+ *     container runtime. Such pods are judged whatever the mode and its engine; tools that only
+ *     look at cards stay below.
  *   - The region cannot be read: no process in it counts as confined. Or it was made larger, or a
  *     program: that was undone, and is told at once, because nobody does it by chance.
  *
- * So a tenant's region can add to the findings and never take from the first. The regions are read
+ * So a tenant's region can add to the findings and never take from the driver's figures (it can
+ * claim processes with slots that have none: then memory and time still tell). The regions are read
  * by a worker: a scan asks for a look, and its pods are judged when the look is complete. While the
  * worker is stuck the driver's figures alone go on being judged.
  *
@@ -26,12 +34,23 @@
  */
 #include "device-plugin/monitor/monitor_internal.h"
 
+#include <string.h>
+
 #include "device-plugin/isolation/shares_metrics.h"
 #include "lib/base/log.h"
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 
-enum { AUDIT_LOOKS = 3, AUDIT_DRIVER_MIB = 512, AUDIT_STOP_MS = 1000 };
+enum {
+    AUDIT_LOOKS = 3,
+    AUDIT_DRIVER_MIB = 512,
+    AUDIT_DRIVER_ALL_MIB = 2048,
+    AUDIT_STOP_MS = 1000,
+    AUDIT_WINDOW_S = 30,      /* of device time */
+    AUDIT_TIME_SLACK = 5,     /* points, and a quarter of the percentage: the driver samples */
+    AUDIT_TIME_GAP_MS = 5000, /* a longer pause between measurements begins a new window */
+};
+static const int64_t ns_per_ms = 1000000, ns_per_s = 1000000000;
 
 /* ---- what the regions report ---- */
 
@@ -82,6 +101,10 @@ static void read_look(struct monitor *m)
 static int64_t share_mib(const struct monitor_pod *p, int32_t card)
 {
     int64_t gib = 0, mib = 0;
+    if (!p->asks)
+        return 0; /* whatever its annotations say */
+    if (p->asked_mib == 0 && p->grant->group_len == 0)
+        return INT64_MAX; /* another device plugin gave it its cards */
     for (size_t i = 0; i < p->grant->group_len; i++)
         if (p->grant->group[i] == card)
             return INT64_MAX;
@@ -101,7 +124,7 @@ static void compare(const struct monitor *m, const struct scan_message *l, struc
     } uses[GPU_CARDS_MAX] = {{0}};
     int64_t total = 0, total_allowed = p->asked_mib, worst = 0;
     a->beyond_mib = 0;
-    if (p->asked_mib == 0 || !(m->limited || a->known))
+    if (p->asked_mib > 0 && !(m->limited || a->known))
         return;
     for (size_t i = 0; i < l->processes_len; i++) {
         const struct usage_process *x = &l->processes[i];
@@ -116,7 +139,8 @@ static void compare(const struct monitor *m, const struct scan_message *l, struc
         if (share == INT64_MAX)
             continue;
         int64_t charged = num_max(a->context_mib[card], 0);
-        int64_t allowed = processes * num_max(AUDIT_DRIVER_MIB - charged, 0);
+        int64_t allowed = num_min(processes * num_max(AUDIT_DRIVER_MIB - charged, 0),
+                                  num_max(share, AUDIT_DRIVER_ALL_MIB));
         total = num_add_sat(total, mib);
         total_allowed = num_add_sat(total_allowed, allowed);
         if (mib <= num_add_sat(share, allowed))
@@ -137,15 +161,95 @@ static void compare(const struct monitor *m, const struct scan_message *l, struc
                      (long long)p->asked_mib);
 }
 
+/* What the pod may have of the card's time; 100: it is not limited. On a card that it was not given
+ * it may have none. */
+static int64_t percent_of(const struct monitor_pod *p, int32_t card)
+{
+    int64_t percent = 0;
+    bool given = false, limited = false;
+    for (size_t i = 0; i < p->grant->shares_len; i++) {
+        const struct grant_share *x = &p->grant->shares[i];
+        limited = limited || x->percent > 0;
+        given = given || x->card == card;
+        percent = num_add_sat(percent, x->card == card ? x->percent : 0);
+    }
+    return limited && (percent > 0 || !given) ? num_min(percent, 100) : 100;
+}
+
+static void end_window(struct monitor_pod *p)
+{
+    struct monitor_audit *a = &p->audit;
+    int64_t elapsed = a->window.seen_ns - a->window.began_ns;
+    a->time_over = false;
+    for (int32_t card = 0; card < GPU_CARDS_MAX && !a->time_over; card++) {
+        int64_t may = percent_of(p, card), used = a->window.busy_ns[card] / (elapsed / 100);
+        a->time_over = may < 100 && used > may + may / 4 + AUDIT_TIME_SLACK;
+        if (a->time_over)
+            (void)str_format(
+                a->time_text, sizeof a->time_text,
+                "the driver measures %lld percent of card %d's time for a pod that may have %lld",
+                (long long)num_min(used, 100), card, (long long)may);
+    }
+    a->window =
+        (struct monitor_window){.began_ns = a->window.seen_ns, .seen_ns = a->window.seen_ns};
+}
+
+void monitor_audit_time(struct monitor *m, const struct scan_message *l)
+{
+    for (size_t i = 0; i < m->pods.len; i++) {
+        struct monitor_window *w = &m->pods.items[i]->audit.window;
+        bool begins = w->began_ns == 0 || l->at_ns - w->seen_ns > AUDIT_TIME_GAP_MS * ns_per_ms;
+        if (m->pods.items[i]->grant->shares_len == 0)
+            continue;
+        if (begins) {
+            *w = (struct monitor_window){.began_ns = l->at_ns};
+            m->pods.items[i]->audit.time_over = false;
+        }
+        w->seen_ns = l->at_ns;
+        for (size_t k = 0; k < l->busy_len && !begins; k++) {
+            const struct usage_process *x = &l->busy[k].process;
+            if (x->card >= 0 && x->card < GPU_CARDS_MAX &&
+                str_eq(x->uid, m->pods.items[i]->pod->uid))
+                w->busy_ns[x->card] = num_add_sat(w->busy_ns[x->card], num_max(l->busy[k].ns, 0));
+        }
+        if (w->seen_ns - w->began_ns >= AUDIT_WINDOW_S * ns_per_s)
+            end_window(m->pods.items[i]);
+    }
+}
+
+/* Another mode, or another engine, measures no time: what it last said counts no more. */
+static bool has_time_over(const struct monitor *m, const struct monitor_pod *p)
+{
+    return p->audit.time_over && m->mode == GPU_MODE_CORE_MEM && m->confined;
+}
+
 /* ---- the verdict ---- */
+
+static void tell_uninvited(struct monitor *m, const struct monitor_pod *p, bool evict)
+{
+    char text[1024];
+    (void)str_format(text, sizeof text,
+                     "%s: it asked for %s, and its image, environment or mounts give it the card. "
+                     "Other pods on the card may run out of memory%s",
+                     p->audit.beyond, p->asks ? "other cards" : "no GPU",
+                     evict ? ". The pod is evicted" : "");
+    log_warn(text, kv("pod", p->pod->key));
+    m->config.hooks.pod_event(m->config.hooks.arg, p->pod, true, "GpuIsolationBypassed", text);
+}
 
 static void tell(struct monitor *m, const struct monitor_pod *p, bool evict)
 {
     const struct monitor_audit *a = &p->audit;
-    char text[1024], which[200] = "";
+    char text[1024], which[360] = "";
+    if (p->asked_mib == 0 && a->beyond_mib > 0) {
+        tell_uninvited(m, p, evict);
+        return;
+    }
+    if (has_time_over(m, p))
+        (void)str_format(which, sizeof which, "%s%s", a->time_text, a->loose > 0 ? "; " : "");
     if (a->loose > 0)
         (void)str_format(
-            which, sizeof which,
+            which + strlen(which), sizeof which - strlen(which),
             "%lld of its %lld processes on the GPU are not held to its share of %lld MiB",
             (long long)a->loose, (long long)p->usage.processes, (long long)p->asked_mib);
     (void)str_format(
@@ -164,7 +268,7 @@ static void tell(struct monitor *m, const struct monitor_pod *p, bool evict)
 static void judge(struct monitor *m, struct monitor_pod *p)
 {
     struct monitor_audit *a = &p->audit;
-    bool now = a->loose_now > 0 || a->beyond_mib > 0 || a->broken[0] != '\0';
+    bool now = a->loose_now > 0 || a->beyond_mib > 0 || has_time_over(m, p) || a->broken[0] != '\0';
     a->looks = !now ? 0 : a->changed ? num_max(a->looks + 1, AUDIT_LOOKS) : a->looks + 1;
     a->changed = false; /* undone: known once */
     a->loose = a->looks >= AUDIT_LOOKS ? a->loose_now : 0;
@@ -201,7 +305,7 @@ static void judge_time(struct monitor *m, struct monitor_pod *p)
 static void judge_all(struct monitor *m, bool fresh)
 {
     for (size_t i = 0; i < m->pods.len; i++) {
-        if (fresh || m->pods.items[i]->audit.beyond_mib > 0)
+        if (fresh || m->pods.items[i]->audit.beyond_mib > 0 || has_time_over(m, m->pods.items[i]))
             judge(m, m->pods.items[i]);
         if (fresh)
             judge_time(m, m->pods.items[i]);

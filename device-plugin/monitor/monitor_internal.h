@@ -21,6 +21,7 @@ struct shares_worker;
 struct monitor_pod {
     const struct pod *pod; /* this and the grant belong to the cache */
     const struct grant *grant;
+    bool asks;                /* for cards or shares, also another device plugin's */
     int64_t asked_mib;        /* gpu-mem; 0: none requested */
     enum mode_resource whole; /* resource of grant->group */
     bool looked;              /* usage is known */
@@ -32,8 +33,14 @@ struct monitor_pod {
         int64_t context_mib[GPU_CARDS_MAX]; /* charged for each context */
         int64_t beyond_mib;                 /* memory beyond its share now */
         char beyond[256];                   /* text about the worst of it */
-        bool changed;                       /* that its container did on purpose */
-        char broken[256];                   /* text about a region that does not count; "": none */
+        struct monitor_window {             /* device time since the last verdict on it */
+            int64_t began_ns, seen_ns;      /* 0: not measured yet */
+            int64_t busy_ns[GPU_CARDS_MAX];
+        } window;
+        bool time_over;      /* it used more time than its percentage */
+        char time_text[128]; /* about that */
+        bool changed;        /* that its container did on purpose */
+        char broken[256];    /* text about a region that does not count; "": none */
         /* After several findings: processes without the library, and memory beyond the limits. */
         int64_t loose, over_mib;
         int64_t looks; /* consecutive findings */
@@ -84,6 +91,9 @@ void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t 
  * containers whose time is not measured, with Events. */
 void monitor_audit_scan(struct monitor *m, const struct scan_message *l);
 int monitor_audit_init(struct monitor *m, struct error *err);
+/* Adds up the pods' device time, as the driver measured it, and compares it with their percentage
+ * over a long window. */
+void monitor_audit_time(struct monitor *m, const struct scan_message *l);
 /* Writes device time into the regions. */
 void monitor_time_scan(struct monitor *m, const struct scan_message *l);
 /* Tells the scan whether to measure device time. */

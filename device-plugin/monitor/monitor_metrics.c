@@ -151,7 +151,8 @@ static void collect_pods(void *arg, struct metric_samples *out)
                                   [USE_PROCESSES] = p->usage.processes,
                                   [USE_LOOSE] = p->audit.loose,
                                   [USE_OVER] = p->audit.over_mib};
-        if (p->looked)
+        /* A pod that asked for no GPU counts as outside, unless it is beyond what is allowed. */
+        if (p->looked || (row->use == USE_OVER && p->audit.over_mib > 0))
             metrics_sample(out, labels, 2, values[row->use]);
     }
     pthread_mutex_unlock(&m->lock);

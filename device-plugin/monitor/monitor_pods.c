@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* monitor_pods - the node's pods with their grants and GPU usage. A node has a few hundred pods at
- * most, so they are a list with linear search. Finished pods and pods from a state file are left
- * out. The verdict on a pod's usage survives updates of the pod. */
+ * most, so they are a list with linear search. Pods that ask for no GPU are in it, because their
+ * processes may use one. Finished pods and pods from a state file are left out. The verdict on a
+ * pod's usage survives updates of the pod. */
 #include "device-plugin/monitor/monitor_internal.h"
 
 #include <stdlib.h>
@@ -45,14 +46,22 @@ static void on_gone(void *arg, const struct podcache_pod *p)
     pthread_mutex_unlock(&m->lock);
 }
 
+/* MIG devices, for example, are NVIDIA's own plugin's. */
+static bool asks_others(const struct resources *r)
+{
+    for (uint32_t i = 0; i < r->extra_len; i++)
+        if (str_starts(r->extra[i].name, "nvidia.com/") && r->extra[i].value > 0)
+            return true;
+    return false;
+}
+
 static void on_put(void *arg, const struct podcache_pod *now)
 {
     struct monitor *m = arg;
     const struct pod *p = now->pod;
     int64_t gib = resources_get(&p->request, NAME_RES_GPU_MEM, NULL), mib = 0;
     bool cards = resources_get(&p->request, NAME_RES_GPU, NULL) > 0;
-    if (now->remembered || pod_is_finished(p) ||
-        (gib <= 0 && !cards && resources_get(&p->request, NAME_RES_NVIDIA_GPU, NULL) <= 0)) {
+    if (now->remembered || pod_is_finished(p)) {
         on_gone(m, now);
         return;
     }
@@ -65,6 +74,7 @@ static void on_put(void *arg, const struct podcache_pod *now)
     struct monitor_pod *x = m->pods.items[at];
     x->pod = p;
     x->grant = &now->grant;
+    x->asks = gib > 0 || cards || asks_others(&p->request);
     x->asked_mib = mib;
     x->whole = cards ? MODE_GPU : MODE_NVIDIA_GPU;
     pthread_mutex_unlock(&m->lock);
@@ -121,6 +131,8 @@ void monitor_pods_scan(struct monitor *m, const struct scan_message *l, int64_t 
     m->usage_known = known;
     for (size_t i = 0; known && i < m->pods.len; i++) {
         struct monitor_pod *p = m->pods.items[i];
+        if (!p->asks)
+            continue; /* monitor_audit judges those that use a card all the same */
         usage_sum(l->processes, l->processes_len, p->pod->uid, &mib, &processes);
         in_pods_mib = num_add_sat(in_pods_mib, mib);
         in_pods += processes;

@@ -18,6 +18,7 @@
 
 #include "device-plugin/isolation/shares.h"
 #include "device-plugin/cpu/podcgroup.h"
+#include "device-plugin/monitor/mounted.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/num.h"
@@ -30,6 +31,7 @@ struct scan {
     _Atomic int64_t began_ms; /* of the current call; 0: none */
     _Atomic bool listening;   /* the current call waits for an event */
     _Atomic bool timed;       /* scan_want_time */
+    struct mounted mounted;   /* of its thread */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -90,29 +92,27 @@ static void call_ended(struct scan *s)
     atomic_store(&s->asking, BACKEND_NO_CARD);
 }
 
-static bool read_proc(const struct scan *s, int64_t pid, const char *file, size_t most,
-                      struct strbuf *text)
-{
-    char path[256];
-    strbuf_reset(text);
-    return str_format(path, sizeof path, "%s/%lld/%s", s->config.proc, (long long)pid, file) &&
-           file_read(path, most, text, NULL) == 0;
-}
-
-/* Sets the process's pod ("": none, or the process has ended), and the folder with its container's
- * limits: its own pod's, or one made while the pod was unknown. */
+/* Sets the process's pod ("": none, or the process has ended). */
 static void find_pod(const struct scan *s, struct strbuf *text, struct usage_process *p)
 {
+    char path[256];
     struct podcgroup pod = {0};
-    if (read_proc(s, p->pid, "cgroup", PODCGROUP_BYTES_MAX, text))
+    strbuf_reset(text);
+    if (str_format(path, sizeof path, "%s/%lld/cgroup", s->config.proc, (long long)p->pid) &&
+        file_read(path, PODCGROUP_BYTES_MAX, text, NULL) == 0)
         (void)podcgroup_parse(strbuf_str(text), text->len, &pod);
     (void)str_format(p->uid, sizeof p->uid, "%s", pod.uid);
+}
+
+/* The folder with its container's limits: its own pod's, or one made while the pod was unknown. */
+static void find_folder(struct scan *s, struct strbuf *text, struct usage_process *p)
+{
     size_t n = strlen(p->uid);
-    if (n > 0 && read_proc(s, p->pid, "mountinfo", PODMOUNTS_BYTES_MAX, text) &&
-        podmounts_at(strbuf_str(text), text->len, SHARES_INSIDE, p->folder) &&
-        !(str_starts(p->folder, p->uid) && p->folder[n] == '.') &&
-        !str_starts(p->folder, SHARES_UNKNOWN))
-        p->folder[0] = '\0';
+    if (n == 0)
+        return;
+    const char *folder = mounted_folder(&s->mounted, s->config.proc, p->pid, text);
+    if ((str_starts(folder, p->uid) && folder[n] == '.') || str_starts(folder, SHARES_UNKNOWN))
+        (void)str_format(p->folder, sizeof p->folder, "%s", folder);
 }
 
 static void find_pods(const struct scan *s, struct scan_message *l)
@@ -174,6 +174,7 @@ static struct scan_message *inspect_time(struct scan *s, struct backend *b)
                 .process = {.card = cards[i].index, .pid = cards[i].processes[k].pid, .mib = -1},
                 .ns = cards[i].processes[k].ns};
             find_pod(s, &text, &p->process);
+            find_folder(s, &text, &p->process);
         }
     }
     return l;

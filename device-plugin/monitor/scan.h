@@ -29,7 +29,7 @@ struct scan_message {
     enum scan_kind kind;
     struct arena arena;
     struct backend_sight sight;
-    struct usage_process *processes; /* on all cards, with their pods */
+    struct usage_process *processes; /* on all cards, with their pods; no folders */
     size_t processes_len;
     struct backend_event event;
     /* Device time since the last such message, and the cards for which it is known. */

@@ -213,11 +213,24 @@ void podcache_reset(struct podcache *c, struct pod **pods, size_t len)
 
 /* ---- the watch ---- */
 
+/* A finished pod stays until it is collected, and anyone can have thousands of them: pods that name
+ * a node fail there one after the other. The kubelet may still list it, so it is not left out, but
+ * nobody reads its labels and annotations. */
+static struct pod *reduced(struct pod *p)
+{
+    p->labels = p->annotations = (struct labels){0};
+    struct pod *out = pod_pack(p);
+    pod_free(p);
+    return out;
+}
+
 static int decode(json *j, void **out, struct error *err)
 {
     struct pod *p;
     if (decode_pod(j, &p, err) < 0)
         return -1;
+    if (pod_is_finished(p))
+        p = reduced(p);
     decode_container_ids(j, p);
     *out = p;
     return 0;

@@ -195,7 +195,7 @@ int decode_field_object(json *v, const char *name, bool *present, struct error *
     return error_set(err, ERROR_INVALID, "%s: must be an object, not %s", name, json_kind_name(v));
 }
 
-int decode_field_metadata(json *v, bool (*annotation)(const char *key), struct arena *a,
+int decode_field_metadata(json *v, size_t (*annotation)(const char *key), struct arena *a,
                           struct decode_metadata *m, struct error *err)
 {
     bool have;

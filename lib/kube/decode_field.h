@@ -58,5 +58,5 @@ struct decode_metadata {
     json *owners; /* ownerReferences, borrowed */
 };
 /* annotation chooses those to keep; NULL: all. */
-int decode_field_metadata(json *v, bool (*annotation)(const char *key), struct arena *a,
+int decode_field_metadata(json *v, size_t (*annotation)(const char *key), struct arena *a,
                           struct decode_metadata *out, struct error *err);

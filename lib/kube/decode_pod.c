@@ -276,7 +276,7 @@ static void decode_owner(json *j, struct pod *p, struct arena *a)
 static int fill_metadata(json *j, struct pod *p, struct arena *a, struct error *err)
 {
     struct decode_metadata m;
-    if (decode_field_metadata(j, pod_annotation_is_read, a, &m, err) < 0)
+    if (decode_field_metadata(j, pod_annotation_bytes, a, &m, err) < 0)
         return -1;
     if (!m.name[0] || !m.ns[0])
         return error_set(err, ERROR_INVALID, "metadata: name or namespace missing");

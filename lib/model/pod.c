@@ -14,6 +14,7 @@
  */
 #include "lib/model/pod.h"
 
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 
@@ -61,6 +62,21 @@ static bool sum_of_containers(const struct pod *p, struct arena *a, struct resou
     return all;
 }
 
+/* The amounts while an init container runs beside these sidecars, for the names that it requests.
+ * Of all others the whole pod needs no less, because it has the same sidecars. So the cost does not
+ * grow with what the sidecars request. */
+static bool at_moment(const struct resources *r, const struct resources *sidecars, struct arena *a,
+                      struct resources *out)
+{
+    struct resources beside = *sidecars;
+    beside.extra_len = 0;
+    bool all = resources_add(out, r, a);
+    for (uint32_t i = 0; i < out->extra_len; i++)
+        out->extra[i].value =
+            num_add_sat(out->extra[i].value, resources_get(sidecars, out->extra[i].name, NULL));
+    return resources_add(out, &beside, a) && all;
+}
+
 /* Adds the sidecars to out, which holds the sum of the containers, and raises it to the peak of
  * initialization. */
 static bool with_init_containers(const struct pod *p, struct arena *a, struct resources *out)
@@ -76,8 +92,7 @@ static bool with_init_containers(const struct pod *p, struct arena *a, struct re
             all &= resources_add(out, r, a);
             all &= resources_add(&sidecars, r, a);
         } else {
-            all &= resources_add(&moment, &c->requests, a);
-            all &= resources_add(&moment, &sidecars, a);
+            all &= at_moment(&c->requests, &sidecars, a, &moment);
             all &= resources_max(&peak, &moment, a);
         }
     }
@@ -176,27 +191,44 @@ bool pod_container_is_init(const struct pod *p, size_t i)
 
 static const char mirror[] = "kubernetes.io/config.mirror";
 
-bool pod_annotation_is_read(const char *key)
+size_t pod_annotation_bytes(const char *key)
 {
-    /* By prefix, so that a new name of the contract needs no line here. */
-    static const char *const prefixes[] = {NAME_PREFIX_OWN,
-                                           NAME_PREFIX_LOCAL,
-                                           "scheduler.framework.gpushare.",
-                                           "gpushare.alibabacloud.com/",
-                                           "ALIYUN_COM_GPU_",
-                                           "topology.kubernetes.io/",
-                                           "pod-group.scheduling.sigs.k8s.io",
-                                           "gang.scheduling.koordinator.sh/",
-                                           "scheduling.alibabacloud.com/",
-                                           "alibabacloud.com/",
-                                           "cpuset",
-                                           "cpu-policy",
-                                           "controller.kubernetes.io/pod-deletion-cost",
-                                           mirror};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (str_starts(key, prefixes[i]))
-            return true;
-    return false;
+    enum { SHORT = 5 * 1024, LONG = 33 * 1024, CPUS = 129 * 1024 };
+    static const struct {
+        const char *key;
+        size_t bytes;
+    } keys[] = {
+        {NAME_ANN_ALLOCATION, LONG},
+        {NAME_ANN_CORE, LONG},
+        {NAME_ANN_ASSUME_TIME, SHORT},
+        {NAME_ANN_ASSIGNED, SHORT},
+        {NAME_ANN_OLD_IDX, SHORT},
+        {NAME_ANN_OLD_DEV, SHORT},
+        {NAME_ANN_OLD_POD, SHORT},
+        {NAME_ANN_OLD_ASSIGNED, SHORT},
+        {NAME_ANN_OLD_ASSUME_TIME, SHORT},
+        {NAME_ANN_GPU_GROUP, SHORT},
+        {NAME_ANN_GPU_VISIBLE, SHORT},
+        {NAME_ANN_CPUSET, CPUS},
+        {NAME_ANN_CPUSET_APPLIED, CPUS},
+        {NAME_ANN_CPUSET_SCHEDULER, SHORT},
+        {NAME_ANN_CPU_POLICY, SHORT},
+        {NAME_ANN_NUMA_SPEC, SHORT},
+        {NAME_ANN_GANG_KOORD_NAME, SHORT},
+        {NAME_ANN_GANG_KOORD_MIN, SHORT},
+        {NAME_ANN_GANG_GROUPS, LONG},
+        {NAME_ANN_GANG_KOORD_GROUPS, LONG},
+        {NAME_ANN_GANG_MATCH, SHORT},
+        {NAME_ANN_GANG_KOORD_MATCH, SHORT},
+        {NAME_ANN_BURST, SHORT},
+        {NAME_ANN_DELETION_COST, SHORT},
+        {mirror, SHORT},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (str_eq(key, keys[i].key))
+            return keys[i].bytes;
+    /* By prefix: a result that another version wrote is emptied by the next Binding. */
+    return str_starts(key, NAME_PREFIX_OWN) || str_starts(key, NAME_PREFIX_LOCAL) ? LONG : 0;
 }
 
 bool pod_is_mirror(const struct pod *p)

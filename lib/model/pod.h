@@ -187,9 +187,10 @@ size_t pod_container_count(const struct pod *p);
 const struct container *pod_container(const struct pod *p, size_t i);
 /* An ordinary init container, which ends before the containers start. */
 bool pod_container_is_init(const struct pod *p, size_t i);
-/* Whether any of our programs reads this pod annotation. Decoding drops the others: annotations of
- * users and controllers are the largest part of many pods. */
-bool pod_annotation_is_read(const char *key);
+/* How many bytes of this pod annotation decoding keeps; 0: none of our programs reads it. Users'
+ * and controllers' annotations are the largest part of many pods. The bounds are beyond the longest
+ * value that a reader takes: it sees that one is too long. */
+size_t pod_annotation_bytes(const char *key);
 /* A static pod as the API server shows it: its kubelet runs it regardless of the API. */
 bool pod_is_mirror(const struct pod *p);
 /* nodeSelector and required node affinity. */

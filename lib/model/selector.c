@@ -89,7 +89,19 @@ static bool is_bad_label(const struct json_iter *it, struct error *err)
     return false;
 }
 
-int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a,
+/* Bytes of the value that are taken: whole characters. */
+static size_t taken(json *value, size_t longest)
+{
+    size_t len = json_str_len(value);
+    if (len <= longest)
+        return len;
+    const char *text = json_str(value);
+    while (longest > 0 && ((unsigned char)text[longest] & 0xC0) == 0x80)
+        longest--;
+    return longest;
+}
+
+int labels_decode_some(json *j, size_t (*longest)(const char *key), struct arena *a,
                        struct labels *out, struct error *err)
 {
     size_t bytes = 0, n = 0;
@@ -101,13 +113,14 @@ int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a
     if (!json_is_object(j))
         return error_set(err, ERROR_INVALID, "must be an object, not %s", json_kind_name(j));
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        if (wanted && !wanted(it.key))
+        size_t most = longest ? longest(it.key) : SIZE_MAX;
+        if (most == 0)
             continue;
         if (is_bad_label(&it, rc < 0 ? NULL : err)) {
             rc = -1;
             continue;
         }
-        bytes += it.key_len + json_str_len(it.value) + 2;
+        bytes += it.key_len + taken(it.value, most) + 2;
         n++;
     }
     if (n == 0)
@@ -118,9 +131,10 @@ int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a
     char *text = arena_alloc(a, bytes);
     size_t i = 0;
     for (struct json_iter it = json_iter(j); json_next(&it);) {
-        if ((wanted && !wanted(it.key)) || (rc < 0 && is_bad_label(&it, NULL)))
+        size_t most = longest ? longest(it.key) : SIZE_MAX;
+        if (most == 0 || (rc < 0 && is_bad_label(&it, NULL)))
             continue;
-        size_t value_len = json_str_len(it.value);
+        size_t value_len = taken(it.value, most);
         items[i].key = memcpy(text, it.key, it.key_len);
         text += it.key_len + 1; /* arena memory is zeroed: NUL-terminated */
         items[i].value = memcpy(text, json_str(it.value), value_len);

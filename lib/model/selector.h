@@ -27,10 +27,11 @@ const char *labels_get(const struct labels *l, const char *key); /* or NULL */
 void labels_sort(struct labels *l);
 /* A JSON object of strings (NULL and null are empty). A member that is not a string, or holds a
  * NUL, and a duplicate key are errors that name the key; *out then has all others (of duplicates
- * the last). `wanted` chooses keys, NULL: all; nothing is said about the others. Borrows nothing
- * from j. */
+ * the last). `longest` gives the most bytes of a key's value, 0: the key is left out and nothing is
+ * said about it; NULL: all of everything. A longer value is cut, at a character. Borrows nothing from
+ * j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
-int labels_decode_some(json *j, bool (*wanted)(const char *key), struct arena *a,
+int labels_decode_some(json *j, size_t (*longest)(const char *key), struct arena *a,
                        struct labels *out, struct error *err);
 /* A deep copy in the arena. */
 struct labels labels_copy(const struct labels *from, struct arena *a);

@@ -59,7 +59,8 @@ void dump_parts_labels(struct json_writer *w, const char *key, const struct labe
 /* "" as the value of a result key means absent. */
 static bool is_printed(const struct label *l)
 {
-    return pod_annotation_is_read(l->key) && (l->value[0] != '\0' || !grant_is_result_key(l->key));
+    return pod_annotation_bytes(l->key) > 0 &&
+           (l->value[0] != '\0' || !grant_is_result_key(l->key));
 }
 
 void dump_parts_annotations(struct json_writer *w, const struct labels *l)

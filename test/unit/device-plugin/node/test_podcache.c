@@ -186,6 +186,60 @@ static void messages(void **state)
     end(&f);
 }
 
+/* Decodes a pod with these annotations of 250 KiB together; returns its bytes. */
+static size_t bytes_of(const char *phase, const char *const *keys)
+{
+    AUTO_STRBUF text = {0};
+    AUTO_JSON *doc = NULL;
+    struct error err = ERROR_INIT;
+    void *out = NULL;
+    size_t n = 0;
+    while (keys[n] != NULL)
+        n++;
+    strbuf_addf(&text, "{\"metadata\":{\"name\":\"x\",\"namespace\":\"default\",\"uid\":\"u\","
+                       "\"annotations\":{");
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(&text, "%s\"%s\":\"%0*d\"", i == 0 ? "" : ",", keys[i], (int)(250 * 1024 / n),
+                    1);
+    strbuf_addf(&text, "}},\"spec\":{\"containers\":[]},\"status\":{\"phase\":\"%s\"}}", phase);
+    assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, &err));
+    assert_int_equal(0, podcache_type.decode(json_root(doc), &out, &err));
+    const struct pod *p = out;
+    size_t bytes = sizeof *p;
+    for (size_t i = 0; i < p->annotations.len; i++)
+        bytes += strlen(p->annotations.items[i].key) + strlen(p->annotations.items[i].value);
+    podcache_type.free(out);
+    return bytes;
+}
+
+/* 800 pods that name the node, with all that the API server takes. */
+static void what_is_kept_of_a_pod(void **state)
+{
+    static const struct {
+        const char *row, *phase, *keys[12];
+        size_t kib;
+    } rows[] = {
+        {"a key that nobody reads", "Running", {"alibabacloud.com/x"}, 4},
+        {"beside one that is read", "Pending", {"gang.scheduling.koordinator.sh/names"}, 4},
+        {"a long value", "Running", {"cpu-policy"}, 9},
+        {"all that a tenant may set",
+         "Running",
+         {"cpu-policy", "cpuset-scheduler", "alibabacloud.com/burst-resource",
+          "scheduling.alibabacloud.com/numa-topology-spec",
+          "pod-group.scheduling.sigs.k8s.io/groups", "gang.scheduling.koordinator.sh/groups",
+          "gang.scheduling.koordinator.sh/name", "kubernetes.io/config.mirror"},
+         100},
+        {"a finished pod", "Failed", {"gang.scheduling.koordinator.sh/groups"}, 4},
+        {"another", "Succeeded", {"cosched.io/cpuset-applied"}, 4},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_true(rows[i].row, bytes_of(rows[i].phase, rows[i].keys) <= rows[i].kib * 1024);
+    static const char *const cpus[] = {"cpuset", NULL};
+    expect_true("the longest value that is legal", bytes_of("Running", cpus) > CPU_GRANT_BYTES_MAX);
+    expect_done();
+}
+
 /* Another thread looks while the loop changes: sanitizers watch. */
 static _Atomic bool done;
 
@@ -225,9 +279,11 @@ static void another_thread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_by_one), cmocka_unit_test(lists),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_by_one),
+                                       cmocka_unit_test(lists),
                                        cmocka_unit_test(versions_that_cannot_be_read),
                                        cmocka_unit_test(messages),
+                                       cmocka_unit_test(what_is_kept_of_a_pod),
                                        cmocka_unit_test(another_thread)};
     return cmocka_run_group_tests_name("podcache", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "lib/model/names.h"
 #include "test/unit/lib/model/build.h"
+#include "test/unit/lib/model/links_kit.h"
 
 /* Cuts s at the mark; what follows, or NULL. */
 static char *cut(char *s, char mark)
@@ -403,6 +404,84 @@ static void a_pod_goes_with_its_arena(void **state)
     pod_free(NULL);
 }
 
+/* Kubernetes' formula, moment by moment, with all names of each. */
+static void by_moments(const struct pod *p, struct resources *out)
+{
+    struct resources sidecars = {0}, peak = {0};
+    *out = (struct resources){0};
+    for (size_t i = 0; i < p->containers_len; i++)
+        (void)resources_add(out, &p->containers[i].requests, &arena);
+    for (size_t i = 0; i < p->init_containers_len; i++) {
+        const struct container *c = &p->init_containers[i];
+        struct resources moment = {0};
+        (void)resources_add(&moment, &c->requests, &arena);
+        (void)resources_add(&moment, &sidecars, &arena);
+        if (c->sidecar)
+            sidecars = moment;
+        (void)resources_max(&peak, &moment, &arena);
+    }
+    (void)resources_add(out, &sidecars, &arena);
+    (void)resources_max(out, &peak, &arena);
+}
+
+static void random_container(struct container *c, uint64_t *state)
+{
+    static const char *const names[] = {"cpu", "memory", "pods", "a/a",
+                                        "b/b", "c/c",    "d/d",  "aliyun.com/gpu-mem"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uint64_t r = links_kit_random(state) % 16;
+        const char *text = r == 15 ? "9223372036854775807" : arena_printf(&arena, "%d", (int)r % 6);
+        if (r >= 4)
+            assert_int_equal(0, resources_set_text(&c->requests, &arena, names[i], strlen(names[i]),
+                                                   text, strlen(text), QUANTITY_UP, NULL));
+    }
+}
+
+static void any_pod_by_moments(void **state)
+{
+    (void)state;
+    uint64_t seed = 20;
+    for (int round = 0; round < 20000; round++) {
+        struct container list[12] = {0};
+        size_t inits = links_kit_random(&seed) % 9;
+        struct pod p = {.containers = list + inits,
+                        .containers_len = links_kit_random(&seed) % 4,
+                        .init_containers = list,
+                        .init_containers_len = inits};
+        for (size_t i = 0; i < inits + p.containers_len; i++) {
+            random_container(&list[i], &seed);
+            list[i].sidecar = i < inits && links_kit_random(&seed) % 2 == 0;
+        }
+        struct resources got, want;
+        by_moments(&p, &want);
+        assert_true(pod_effective_request(&p, &arena, &got));
+        if (!resources_equal(&want, &got) || want.has != got.has || want.extra_len != got.extra_len)
+            fail_msg("round %d differs", round);
+        arena_reset(&arena);
+    }
+}
+
+/* A sidecar of many names beside many init containers: the cost is that of the spec. */
+static void sidecars_beside_many(void **state)
+{
+    enum { INITS = 1000 };
+    (void)state;
+    struct pod p = {.init_containers = arena_new(&arena, struct container, INITS + 1),
+                    .init_containers_len = INITS + 1};
+    p.init_containers[0] = (struct container){.sidecar = true, .requests = names("a/")};
+    for (int i = 1; i <= INITS; i++)
+        p.init_containers[i].requests = build_resources(&arena, "cpu=1,b/b=2");
+    struct arena own;
+    struct resources out;
+    arena_init(&own, 0);
+    expect_true("all names", pod_effective_request(&p, &own, &out));
+    expect_int("beside them", 2, resources_get(&out, "b/b", NULL));
+    expect_int("and theirs", 1, resources_get(&out, "a/7", NULL));
+    expect_true("the sidecar's names are not copied for each", arena_bytes(&own) < 256 * 1024);
+    arena_deinit(&own);
+    expect_done();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -414,6 +493,8 @@ int main(void)
         TEST(pod_level_status_counts_likewise),
         TEST(sums_saturate),
         TEST(too_many_names_are_said),
+        TEST(any_pod_by_moments),
+        TEST(sidecars_beside_many),
         TEST(tolerations_cover_as_in_kubernetes),
         TEST(finished_pods_hold_nothing),
         TEST(a_pod_goes_with_its_arena),

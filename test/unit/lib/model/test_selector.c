@@ -301,9 +301,9 @@ static void a_term_that_never_matches_says_why(void **state)
     expect_done();
 }
 
-static bool is_wanted(const char *key)
+static size_t longest(const char *key)
 {
-    return key[0] != 'u';
+    return key[0] == 'u' ? 0 : key[0] == 'b' ? 3 : SIZE_MAX;
 }
 
 static void what_is_wrong_with_a_label_voids_that_label(void **state)
@@ -322,6 +322,10 @@ static void what_is_wrong_with_a_label_voids_that_label(void **state)
          "3", "3", 2},
         {"what nobody reads cannot hurt", "{'a':'1','unread':'x\\u0000y','u\\u0000':7}", "", "1",
          NULL, 1},
+        {"too long", "{'b':'abcd','a':'abcdef'}", "", "abcdef", "abc", 2},
+        {"as long as it may be", "{'b':'abc','a':'1'}", "", "1", "abc", 2},
+        {"cut at a character", "{'b':'ab\\u00fc','a':'1'}", "", "1", "ab", 2},
+        {"of three bytes", "{'b':'a\\u20ac','a':'1'}", "", "1", "a", 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct labels l;
@@ -331,7 +335,7 @@ static void what_is_wrong_with_a_label_voids_that_label(void **state)
         for (const char *at = rows[i].text; *at != '\0'; at++)
             strbuf_addc(&text, (char)(*at == '\'' ? '"' : *at));
         assert_int_equal(0, json_parse(&doc, strbuf_str(&text), text.len, &err));
-        int rc = labels_decode_some(json_root(doc), is_wanted, &arena, &l, &err);
+        int rc = labels_decode_some(json_root(doc), longest, &arena, &l, &err);
         expect_int(rows[i].row, rows[i].message[0] ? -1 : 0, rc);
         expect_str(rows[i].row, rows[i].message, err.text);
         expect_int(rows[i].row, (int64_t)rows[i].len, (int64_t)l.len);
