@@ -57,6 +57,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->gangs);
     map_init(&c->pod_groups);
     map_init(&c->gangs_named);
+    map_init(&c->nominated);
     resource_vector_names_init(&c->names);
     c->objects = mem_new(struct api_objects, 1);
     api_objects_init(c->objects);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/framework/plugin.h"
 
@@ -67,6 +68,7 @@ static void class_free(struct equivalence *cs, struct pod_class *k)
     free(k->rank_of);
     free(k->place_of);
     free(k->memory);
+    free(k->vain);
     for (struct class_facts *f = k->facts; f->of != NULL; f++)
         free(f->data);
     free(k->facts);
@@ -328,6 +330,9 @@ static void rebuild(struct equivalence *cs, struct pod_class *k, const struct pl
     rate_all(cs, k, ask);
     k->generation = t->generation;
     k->seen = t->logged;
+    k->own_place = NODE_TABLE_NOWHERE;
+    free(k->vain);
+    k->vain = NULL;
     k->version = version_of(k, ask->cluster);
     if (k->refusals != NULL)
         refusals_forget(k->refusals);
@@ -346,6 +351,12 @@ static void fetch_ahead(const struct node_table *t, const struct pod_class *k)
     __builtin_prefetch(leaf(k, next), 1);
 }
 
+static void forget_vain(struct pod_class *k, uint32_t place)
+{
+    if (k->vain != NULL)
+        k->vain[place / CLASS_VAIN_BITS] &= ~(UINT64_C(1) << place % CLASS_VAIN_BITS);
+}
+
 static void catch_up(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
     const struct node_table *t = ask->cluster->table;
@@ -360,11 +371,36 @@ static void catch_up(struct equivalence *cs, struct pod_class *k, const struct p
         } else if (k->domains != NULL) {
             domains_follow(k->domains, ask, place);
         }
+        forget_vain(k, place);
         set_leaf(k, place, rate(ask, &t->rows[place], place, &cs->scratch));
         cs->asked++;
     }
     if (k->domains != NULL && domains_settle(k->domains))
         rate_all(cs, k, ask);
+}
+
+static int32_t own_place_of(const struct plugin_ask *ask)
+{
+    const struct cluster_pod *cp = ask->pod;
+    if (cp->nominated == NULL || (cp->gang != NULL && cp->gang->form != GANG_NONE))
+        return NODE_TABLE_NOWHERE; /* nominated members of a gang are a class of their own */
+    const struct cluster_node *on = cluster_find_node(ask->cluster, cp->nominated);
+    return on != NULL ? on->place : NODE_TABLE_NOWHERE;
+}
+
+static void rate_own(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    const struct node_table *t = ask->cluster->table;
+    int32_t before = k->own_place;
+    k->own_place = own_place_of(ask);
+    const int32_t places[] = {before, k->own_place};
+    for (size_t i = before == k->own_place; i < 2; i++)
+        if (places[i] != NODE_TABLE_NOWHERE) {
+            uint32_t place = (uint32_t)places[i];
+            forget_vain(k, place);
+            set_leaf(k, place, rate(ask, &t->rows[place], place, &cs->scratch));
+            cs->asked++;
+        }
 }
 
 static bool can_follow(const struct pod_class *k, const struct cluster *c)
@@ -390,6 +426,7 @@ struct pod_class *equivalence_ask(const struct pipeline *p, struct cluster_pod *
         catch_up(cs, k, &ask);
     else
         rebuild(cs, k, &ask);
+    rate_own(cs, k, &ask);
     arena_reset(&cs->scratch);
     keep_budget(cs);
     return k;
@@ -439,6 +476,24 @@ struct cluster_node *equivalence_best_of(const struct cluster *c, const struct p
         }
     }
     return node;
+}
+
+void equivalence_note_vain(struct pod_class *k, uint32_t nodes, uint32_t place)
+{
+    if (k->vain == NULL)
+        k->vain = mem_new(uint64_t, nodes / CLASS_VAIN_BITS + 1);
+    k->vain[place / CLASS_VAIN_BITS] |= UINT64_C(1) << place % CLASS_VAIN_BITS;
+}
+
+uint32_t equivalence_next(const struct pod_class *k, uint32_t from, uint32_t to)
+{
+    while (k->vain != NULL && from < to) {
+        uint64_t left = ~k->vain[from / CLASS_VAIN_BITS] >> from % CLASS_VAIN_BITS;
+        if (left != 0)
+            return (uint32_t)num_min(from + (uint32_t)__builtin_ctzll(left), to);
+        from += CLASS_VAIN_BITS - from % CLASS_VAIN_BITS;
+    }
+    return (uint32_t)num_min(from, to);
 }
 
 uint32_t equivalence_count(const struct pod_class *k)

@@ -36,6 +36,7 @@ struct policies_group;
 struct reservations;
 struct replacement_hold;
 struct node_table;
+struct nominations_node;
 struct topologies;
 struct volumes_held;
 struct volumes_index;
@@ -81,7 +82,7 @@ struct cluster_node {
     bool is_virtual;                       /* virtuals.h */
     struct id id;                          /* in cluster.node_ids, whether or not it has a Node */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
-    uint32_t nominated;                    /* pods that wait for capacity here: nominations.h */
+    struct nominations_node *nominated;    /* pods that wait for capacity here, or NULL: none */
     uint32_t reserved;                     /* gangs with a reservation here: reservation.h */
     int64_t cards;                         /* number of cards, whoever serves them */
     uint32_t gpu_model;                    /* number of their model in gpu_prices */
@@ -236,7 +237,7 @@ struct cluster {
     struct map gangs_named;                   /* "ns/name" -> gangs that name it (gangs_bundle.h) */
     struct VEC(struct gang *) satisfied;      /* gangs to be recorded (gangs.h) */
     struct VEC(struct cluster_placed) placed; /* number of pods per priority */
-    struct VEC(struct cluster_pod *) nominated; /* nominations.h */
+    struct map nominated;                     /* node -> struct nominations_node */
     struct VEC(struct cluster_rejection) rejections;
     struct replacement_hold *holds; /* of gangs that lost a member */
     struct reservations *reservations;

@@ -279,6 +279,15 @@ static void make_world(void)
                                             .other_amount = 1 + roll(2)}});
         cp->pod->started_ns = roll(5);
     }
+    for (int64_t i = roll(4); i-- > 0;) {
+        (void)snprintf(name, sizeof name, "w%d", (int)i);
+        char on[16];
+        (void)snprintf(on, sizeof on, "n%d", (int)roll(nodes));
+        PUT(.name = name, .nominated = on, .priority = (int32_t)roll(8),
+            .c = {{.cpu_milli = roll(6) * 500,
+                   .other = roll(2) ? "a.b/c" : NULL,
+                   .other_amount = 1}});
+    }
     for (int64_t i = roll(3); i-- > 0;)
         put_budget(i == 0 ? "x" : "y", roll(2) ? "a" : "b", (int)roll(3));
 }
@@ -342,9 +351,49 @@ static void random_clusters(void **state)
     expect_done();
 }
 
+/* What was tried in vain is tried again when it may have changed. */
+static void a_node_tried_in_vain_is_passed_over_until_it_changes(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    for (int i = 0; i < N; i++) {
+        const char *node = arena_printf(&arena, "n%03d", i);
+        (void)cluster_put_node(&c, NODE(.name = node, .cpu_milli = 1000));
+        PUT(.name = arena_printf(&arena, "v%03d", i), .node = node, .priority = 9, CPU(1000));
+    }
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(1000));
+    struct preempt_choice choice = choose(p);
+    expect_str("none is less important", "-", said(&choice));
+    const struct pod_class *k = equivalence_ask(&pipeline, p);
+    expect_int("nothing is left to try", N, (int64_t)equivalence_next(k, 0, N));
+    PUT(.name = "v070", .node = "n070", .priority = 1, CPU(1000));
+    k = equivalence_ask(&pipeline, p);
+    expect_int("one changed", 70, (int64_t)equivalence_next(k, 0, N));
+    expect_int("no other", N, (int64_t)equivalence_next(k, 71, N));
+    choice = choose(p);
+    expect_str("it will do", "n070: v070", said(&choice));
+    PUT(.name = "q", .nominated = "n070", .priority = 5, CPU(1000));
+    choice = choose(p);
+    expect_str("it is another pod's now", "-", said(&choice));
+    (void)nominations_set(&c, p, "n070");
+    struct cluster_pod *twin = PUT(.name = "r", .priority = 5, CPU(1000));
+    choice = choose(twin);
+    expect_str("not for its twin either", "-", said(&choice));
+    (void)cluster_remove_pod(&c, "d/q", NULL, NULL);
+    choice = choose(twin);
+    expect_str("p waits for it", "-", said(&choice));
+    choice = choose(p);
+    expect_str("which is its own", "n070: v070", said(&choice));
+    expect_done();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(who_may),
-                                       T(who_is_more_important), T(random_clusters)};
+    const struct CMUnitTest tests[] = {T(the_rules),
+                                       T(the_first_change_counts),
+                                       T(who_may),
+                                       T(who_is_more_important),
+                                       T(a_node_tried_in_vain_is_passed_over_until_it_changes),
+                                       T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
