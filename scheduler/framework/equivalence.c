@@ -59,6 +59,7 @@ static void class_free(struct equivalence *cs, struct pod_class *k)
     unlink_class(cs, k);
     map_remove(&cs->by_text, k->text);
     cs->slots.items[k->slot] = NULL;
+    vec_push(&cs->free_slots, k->slot);
     set_bytes(cs, k, 0);
     if (k->refusals != NULL)
         refusals_deinit(k->refusals);
@@ -85,6 +86,7 @@ void equivalence_free(struct equivalence *cs)
         class_free(cs, cs->newest);
     map_deinit(&cs->by_text);
     vec_deinit(&cs->slots);
+    vec_deinit(&cs->free_slots);
     ids_table_deinit(&cs->found);
     arena_deinit(&cs->scratch);
     strbuf_deinit(&cs->text);
@@ -129,9 +131,8 @@ static size_t own_bytes(const struct equivalence *cs, const struct pod_class *k)
 
 static uint32_t free_slot(struct equivalence *cs)
 {
-    for (size_t i = 0; i < cs->slots.len; i++)
-        if (cs->slots.items[i] == NULL)
-            return (uint32_t)i;
+    if (cs->free_slots.len > 0)
+        return cs->free_slots.items[--cs->free_slots.len];
     vec_push(&cs->slots, NULL);
     return (uint32_t)(cs->slots.len - 1);
 }

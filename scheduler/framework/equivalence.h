@@ -74,7 +74,8 @@ enum { CLASS_VAIN_BITS = 64 };
 struct equivalence {
     struct map by_text;
     struct VEC(struct pod_class *) slots; /* NULL: free */
-    struct ids_table found;               /* by pod: its last class */
+    struct VEC(uint32_t) free_slots;
+    struct ids_table found; /* by pod: its last class */
     struct pod_class *newest, *oldest;
     size_t bytes, budget;
     size_t plugins;              /* in the table */

@@ -144,8 +144,9 @@ struct cluster_pod {
     bool recorded;   /* the pod has the annotation, or a write is under way */
     char *nominated; /* the node whose capacity it waits for (nominations.h), or NULL */
     struct policy_membership membership;
-    struct pod_counters_traits *traits; /* pod_counters.h; NULL: not needed yet */
-    struct id id;                       /* in cluster.pod_ids */
+    struct pod_counters_traits *traits;        /* pod_counters.h; NULL: not needed yet */
+    struct cluster_pod *same_next, *same_prev; /* pods of the same traits */
+    struct id id;                              /* in cluster.pod_ids */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
 };
