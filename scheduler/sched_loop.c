@@ -199,6 +199,8 @@ static void refused(void *arg, struct gang *g, const struct cycle_result *r)
     if (!heap_has(&d->tell.node) || d->tell.due_ms > *due_ms)
         loop_timer_set(d->loop, &d->tell, 0, tell_waiting, d);
     policy_writer_refused(d->policy_writer, g);
+    if (r->awaits)
+        victims_await(&d->victims, g);
     log_debug("gang waits", kv("gang", g->key), kv("why", r->sentence));
 }
 
@@ -271,6 +273,7 @@ static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
         const struct cycle_victim *v = &r->victims[i];
         pod_writer_report_preempted(d->pod_writer, v->pod->pod, v->for_pod->pod, v->pod->on->name);
         evictor_submit(d->evictor, v->pod->pod, v->for_pod->pod);
+        victims_sent(&d->victims, v->pod);
     }
 }
 
@@ -283,6 +286,15 @@ static void take_back_promises(struct sched_loop *d, struct cluster_pod *cp)
             nominate(d, cp->gang->members.items[i], NULL);
 }
 
+static void give_up(void *arg, struct cluster_pod *cp)
+{
+    struct sched_loop *d = arg;
+    take_back_promises(d, cp);
+    if (cp->gang != NULL)
+        queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
+    sched_loop_poke(d);
+}
+
 static void take_eviction(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
@@ -293,13 +305,9 @@ static void take_eviction(void *arg, void *msg)
         log_warn("pod not preempted", kv("pod", r->victim), kv("for", r->pod),
                  kv("error", r->error.text));
         if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
-            cluster_set_evicting(&d->cluster, victim, false);
-        if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
-            take_back_promises(d, cp);
-            if (cp->gang != NULL)
-                queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
-            sched_loop_poke(d);
-        }
+            victims_failed(&d->victims, victim);
+        if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING)
+            give_up(d, cp);
     }
     evictor_result_free(r);
 }
@@ -458,6 +466,10 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
     pipeline_init(&d->pipeline, &d->cluster);
     replacement_hold_enable(&d->cluster, true);
     queue_init(&d->queue, &d->cluster);
+    victims_init(&d->victims, loop, &d->cluster, &d->queue);
+    d->victims.give_up = give_up;
+    d->victims.changed = poked;
+    d->victims.arg = d;
     pod_trace_init(&d->trace);
     failures_init(&d->failures);
     ids_table_init(&d->tell_due, sizeof(int64_t), NULL);
@@ -556,6 +568,7 @@ void sched_loop_pause(struct sched_loop *d)
     loop_timer_cancel(d->loop, &d->tell);
     loop_timer_cancel(d->loop, &d->cpu_lending);
     loop_timer_cancel(d->loop, &d->policies);
+    loop_timer_cancel(d->loop, &d->victims.timer);
     d->policies_due_ms = 0;
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
@@ -572,6 +585,7 @@ void sched_loop_deinit(struct sched_loop *d)
     mailbox_free(d->dryrun_done);
     gang_bind_free(d->gang_bind);
     reservation_timer_deinit(&d->reserving);
+    victims_deinit(&d->victims);
     queue_deinit(&d->queue);
     pod_trace_deinit(&d->trace);
     failures_deinit(&d->failures);

@@ -20,6 +20,7 @@
 #include "scheduler/binding/policy_writer.h"
 #include "scheduler/reservation_timer.h"
 #include "scheduler/binding/pod_writer.h"
+#include "scheduler/binding/victims.h"
 #include "scheduler/binding/volumes.h"
 
 struct sched_loop_options {
@@ -50,6 +51,7 @@ struct sched_loop {
     struct binder *binder;       /* NULL until we lead */
     struct pod_writer *pod_writer;
     struct evictor *evictor;
+    struct victims victims;  /* pods that were to go and are still there */
     struct volumes *volumes; /* binds the claims of pods first */
     /* Set before sched_loop_start; NULL: gangs are bound without. */
     struct bind_dryrun *dryrun;

@@ -91,6 +91,7 @@ void cluster_deinit(struct cluster *c)
     map_deinit(&c->nodes);
     virtuals_deinit(&c->virtuals);
     vec_deinit(&c->placed);
+    vec_deinit(&c->staying);
     rejections_deinit(c);
     reservations_deinit(c);
     free(c->reservations);
@@ -356,6 +357,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);
+    (void)cluster_set_staying(c, cp, false);
     map_remove(&c->pods, key);
     policies_leave(c, cp);
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* its promised volumes are free again */
@@ -433,6 +435,22 @@ void cluster_set_evicting(struct cluster *c, struct cluster_pod *cp, bool away)
     cp->evicting = away;
     if (cp->on != NULL)
         node_table_touch(c->table, cp->on, false);
+}
+
+uint32_t cluster_set_staying(struct cluster *c, struct cluster_pod *cp, bool stays)
+{
+    if (cp->stays == stays)
+        return 0;
+    for (size_t i = 0; !stays && i < c->staying.len; i++)
+        if (c->staying.items[i] == cp) {
+            vec_remove_swap(&c->staying, i);
+            break;
+        }
+    if (stays)
+        vec_push(&c->staying, cp);
+    cp->stays = stays;
+    cluster_set_evicting(c, cp, false);
+    return stays ? 0 : EVENT_POD_GONE; /* it may be evicted after all */
 }
 
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)

@@ -310,7 +310,7 @@ static void add_rest_of(struct search *s, const struct gang *g)
         bool chosen = false;
         for (size_t k = 0; k < s->lowers.len && !chosen; k++)
             chosen = s->lowers.items[k].evicted && s->lowers.items[k].entry->pod == cp;
-        if (!chosen && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
+        if (!chosen && !cp->stays && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
             vec_push(&s->broken, cp);
     }
 }

@@ -527,7 +527,7 @@ bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, str
         refusals_init(k->refusals);
     }
     size_t before = refusals_bytes(k->refusals);
-    bool known = refusals_tally(k->refusals, ask, a, out, wakes);
+    bool known = refusals_tally(k->refusals, ask, k->own_place, a, out, wakes);
     set_bytes(cs, k, k->bytes + refusals_bytes(k->refusals) - before);
     return known;
 }

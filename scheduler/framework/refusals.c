@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "scheduler/framework/equivalence.h"
 #include "scheduler/framework/plugin.h"
 
 void refusals_init(struct refusals *r)
@@ -133,9 +132,10 @@ static bool ask_changed(struct refusals *r, const struct plugin_ask *ask, struct
 }
 
 /* Where the pod that asked last was nominated, and where this one is. */
-static bool ask_own(struct refusals *r, const struct plugin_ask *ask, struct arena *a)
+static bool ask_own(struct refusals *r, const struct plugin_ask *ask, int32_t own_place,
+                    struct arena *a)
 {
-    const int32_t places[] = {r->own_place, ask->class->own_place};
+    const int32_t places[] = {r->own_place, own_place};
     r->own_place = places[1];
     for (size_t i = places[0] == places[1]; i < 2; i++)
         if (places[i] != NODE_TABLE_NOWHERE && !ask_node(r, ask, (uint32_t)places[i], a))
@@ -159,13 +159,13 @@ static void find_best(struct refusals *r)
         r->rows[i].stale = false;
 }
 
-bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
-                    struct reasons *out, uint32_t *wakes)
+bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, int32_t own_place,
+                    struct arena *a, struct reasons *out, uint32_t *wakes)
 {
     const struct node_table *t = ask->cluster->table;
     bool known = node_table_can_follow(t, r->generation, r->seen) ? ask_changed(r, ask, a)
                                                                   : ask_all(r, ask, a);
-    if (!known || !ask_own(r, ask, a)) {
+    if (!known || !ask_own(r, ask, own_place, a)) {
         refusals_forget(r);
         return false;
     }

@@ -44,6 +44,6 @@ void refusals_deinit(struct refusals *r);
 size_t refusals_bytes(const struct refusals *r);
 void refusals_forget(struct refusals *r);
 /* The tally of all nodes, none of which fits. false: it cannot be cached, or a node fits after all,
- * and the caller scans. Adds to wakes. */
-bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, struct arena *a,
-                    struct reasons *out, uint32_t *wakes);
+ * and the caller scans. Adds to wakes. own_place: pod_class.own_place. */
+bool refusals_tally(struct refusals *r, const struct plugin_ask *ask, int32_t own_place,
+                    struct arena *a, struct reasons *out, uint32_t *wakes);

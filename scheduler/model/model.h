@@ -149,6 +149,7 @@ struct cluster_pod {
     struct id id;                              /* in cluster.pod_ids */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
+    bool stays;       /* it was to go and did not: no victim (cluster_set_staying) */
 };
 
 /* The unit of scheduling: a gang, or a lone pod as a gang of one. */
@@ -239,6 +240,7 @@ struct cluster {
     struct VEC(struct gang *) satisfied;      /* gangs to be recorded (gangs.h) */
     struct VEC(struct cluster_placed) placed; /* number of pods per priority */
     struct map nominated;                     /* node -> struct nominations_node */
+    struct VEC(struct cluster_pod *) staying; /* cluster_set_staying, unordered */
     struct VEC(struct cluster_rejection) rejections;
     struct replacement_hold *holds; /* of gangs that lost a member */
     struct reservations *reservations;

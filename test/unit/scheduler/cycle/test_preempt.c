@@ -387,6 +387,35 @@ static void a_node_tried_in_vain_is_passed_over_until_it_changes(void **state)
     expect_done();
 }
 
+/* Its eviction failed, or a finalizer keeps it. */
+static void a_pod_that_stays_is_no_victim(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 1000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 1000));
+    struct cluster_pod *a = PUT(.name = "a", .node = "n1", .priority = 1, CPU(1000));
+    struct cluster_pod *b = PUT(.name = "b", .node = "n2", .priority = 2, CPU(1000));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(1000));
+    struct preempt_choice choice = choose(p);
+    expect_str("the least important", "n1: a", said(&choice));
+    (void)cluster_set_staying(&c, a, true);
+    choice = choose(p);
+    expect_str("the next one", "n2: b", said(&choice));
+    (void)cluster_set_staying(&c, b, true);
+    choice = choose(p);
+    expect_str("none", "-", said(&choice));
+    a = PUT(.name = "a", .node = "n1", .priority = 1, .terminating = true, CPU(1000));
+    choice = choose(p);
+    expect_str("nobody waits for it", "-", said(&choice));
+    expect_true("nor did before", !preempt_awaits(&c, p));
+    expect_int("it may go after all", EVENT_POD_GONE, cluster_set_staying(&c, a, false));
+    choice = choose(p);
+    expect_str("it is leaving", "n1", said(&choice));
+    (void)cluster_remove_pod(&c, "d/b", NULL, NULL);
+    expect_int("what is gone does not stay", 0, (int64_t)c.staying.len);
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {T(the_rules),
@@ -394,6 +423,7 @@ int main(void)
                                        T(who_may),
                                        T(who_is_more_important),
                                        T(a_node_tried_in_vain_is_passed_over_until_it_changes),
+                                       T(a_pod_that_stays_is_no_victim),
                                        T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
