@@ -325,7 +325,7 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, bool termina
         node_table_touch(c->table, cp->on, false);
     }
     cp->pod->terminating = terminating;
-    return events | (cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0);
+    return events | (cp->gang != NULL ? gangs_refresh(c, cp, hooks) : 0);
 }
 
 /* A finished pod is kept only because its gang counts it. */
@@ -402,6 +402,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     volumes_view_promise(c, cp, on);
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
+    gangs_retally(cp);
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     events |= policies_take_events(c);
     /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
@@ -421,6 +422,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     volumes_held_withdraw(c, cp);
     policies_forget(cp);
     cp->state = CLUSTER_PENDING;
+    gangs_retally(cp);
     cluster_nodes_drop_if_unused(c, cn);
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
+#include "lib/base/heap.h"
 #include "lib/base/ids.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
@@ -140,9 +141,12 @@ struct cluster_pod {
     struct volumes_promises *volumes; /* if assumed with claims that must be bound first; or NULL */
     struct gang *gang;                /* only our schedulerName's pods, without bound lone pods */
     struct gang_ref said;             /* its own gang settings; only for our pods */
-    bool in_quorum;  /* was bound when its gang had its quorum, or its annotation says so */
-    bool recorded;   /* the pod has the annotation, or a write is under way */
-    char *nominated; /* the node whose capacity it waits for (nominations.h), or NULL */
+    bool in_quorum;          /* was bound when its gang had its quorum, or its annotation says so */
+    size_t gang_place;       /* index in gang->members */
+    struct heap_node by_age; /* in gang->ages */
+    uint8_t tally;           /* which of gang->counts it is in: a bit each */
+    bool recorded;           /* the pod has the annotation, or a write is under way */
+    char *nominated;         /* the node whose capacity it waits for (nominations.h), or NULL */
     struct policy_membership membership;
     struct pod_counters_traits *traits;        /* pod_counters.h; NULL: not needed yet */
     struct cluster_pod *same_next, *same_prev; /* pods of the same traits */
@@ -150,6 +154,17 @@ struct cluster_pod {
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
     bool stays;       /* it was to go and did not: no victim (cluster_set_staying) */
+};
+
+/* How many members, kept up to date by gangs_retally. */
+enum gang_count {
+    GANG_COUNT_VOICES,   /* their settings count: gangs_settings_counts */
+    GANG_COUNT_EXISTING, /* neither gated nor terminating */
+    GANG_COUNT_EXISTING_IN_QUORUM,
+    GANG_COUNT_BOUND, /* according to the API server */
+    GANG_COUNT_BOUND_IN_QUORUM,
+    GANG_COUNT_WAITING, /* may be placed now */
+    GANG_COUNTS
 };
 
 /* The unit of scheduling: a gang, or a lone pod as a gang of one. */
@@ -167,6 +182,10 @@ struct gang {
     bool recording;        /* a record is being written */
     size_t record_place;
     struct VEC(struct cluster_pod *) members;
+    int32_t counts[GANG_COUNTS];
+    bool uniform;         /* all members say the same: what one says need not be read again */
+    struct heap ages;     /* of the members, unless it is a lone pod: the oldest first */
+    uint64_t reads;       /* of all members, for tests */
     size_t several_place; /* index in cluster.several, unless it is a lone pod */
     /* The gangs that it is placed with. */
     struct gang_list {
