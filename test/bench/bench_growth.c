@@ -415,12 +415,12 @@ struct bench_case {
 };
 
 static const struct bench_case cases[] = {
-    {"gang-reading", read_gang, 2000},
-    {"lone-preemptors", preempt, 400},
+    {"gang-reading", read_gang, 8000},
+    {"lone-preemptors", preempt, 800},
     {"parked", park, 2000},
     {"anti-affinity", anti_affinity, 4000},
     {"nominations", nominate, 2000},
-    {"policies", make_policies, 1000},
+    {"policies", make_policies, 250},
 };
 
 static double n_log_n(double n)
