@@ -133,6 +133,8 @@ static void refused(void *arg, struct gang *g, const struct cycle_result *r)
     teller_note(&d->teller, g);
     refresher_note(&d->refresher, g, r);
     policy_writer_refused(d->policy_writer, g);
+    if (r->awaits)
+        victims_await(&d->victims, g);
     log_debug("gang waits", kv("gang", g->key), kv("why", r->sentence));
 }
 
@@ -205,6 +207,7 @@ static void evict_for(void *arg, struct gang *g, const struct cycle_result *r)
         const struct cycle_victim *v = &r->victims[i];
         pod_writer_report_preempted(d->pod_writer, v->pod->pod, v->for_pod->pod, v->pod->on->name);
         evictor_submit(d->evictor, v->pod->pod, v->for_pod->pod);
+        victims_sent(&d->victims, v->pod);
     }
 }
 
@@ -217,6 +220,15 @@ static void take_back_promises(struct sched_loop *d, struct cluster_pod *cp)
             nominate(d, cp->gang->members.items[i], NULL);
 }
 
+static void give_up(void *arg, struct cluster_pod *cp)
+{
+    struct sched_loop *d = arg;
+    take_back_promises(d, cp);
+    if (cp->gang != NULL)
+        queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
+    sched_loop_poke(d);
+}
+
 static void take_eviction(void *arg, void *msg)
 {
     struct sched_loop *d = arg;
@@ -227,13 +239,9 @@ static void take_eviction(void *arg, void *msg)
         log_warn("pod not preempted", kv("pod", r->victim), kv("for", r->pod),
                  kv("error", r->error.text));
         if (victim != NULL && str_eq(victim->pod->uid, r->victim_uid))
-            cluster_set_evicting(&d->cluster, victim, false);
-        if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING) {
-            take_back_promises(d, cp);
-            if (cp->gang != NULL)
-                queue_retry(&d->queue, cp->gang, loop_now_ms(d->loop));
-            sched_loop_poke(d);
-        }
+            victims_failed(&d->victims, victim);
+        if (cp != NULL && str_eq(cp->pod->uid, r->pod_uid) && cp->state == CLUSTER_PENDING)
+            give_up(d, cp);
     }
     evictor_result_free(r);
 }
@@ -409,6 +417,10 @@ int sched_loop_init(struct sched_loop *d, struct loop *loop, const char *schedul
     replacement_hold_enable(&d->cluster, true);
     queue_init(&d->queue, &d->cluster);
     d->queue.flush_ms = QUEUE_FLUSH_MS;
+    victims_init(&d->victims, loop, &d->cluster, &d->queue);
+    d->victims.give_up = give_up;
+    d->victims.changed = poked;
+    d->victims.arg = d;
     pod_trace_init(&d->trace);
     failures_init(&d->failures);
     teller_init(&d->teller, loop, &d->queue);
@@ -512,6 +524,7 @@ void sched_loop_pause(struct sched_loop *d)
     teller_pause(&d->teller);
     loop_timer_cancel(d->loop, &d->cpu_lending);
     loop_timer_cancel(d->loop, &d->policies);
+    loop_timer_cancel(d->loop, &d->victims.timer);
     d->policies_due_ms = 0;
     podgroups_free(d->podgroups);
     d->podgroups = NULL;
@@ -528,6 +541,7 @@ void sched_loop_deinit(struct sched_loop *d)
     mailbox_free(d->dryrun_done);
     gang_bind_free(d->gang_bind);
     reservation_timer_deinit(&d->reserving);
+    victims_deinit(&d->victims);
     queue_deinit(&d->queue);
     pod_trace_deinit(&d->trace);
     failures_deinit(&d->failures);

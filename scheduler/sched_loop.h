@@ -22,6 +22,7 @@
 #include "scheduler/reservation_timer.h"
 #include "scheduler/binding/pod_writer.h"
 #include "scheduler/binding/teller.h"
+#include "scheduler/binding/victims.h"
 #include "scheduler/binding/volumes.h"
 
 struct sched_loop_options {
@@ -52,6 +53,7 @@ struct sched_loop {
     struct binder *binder;       /* NULL until we lead */
     struct pod_writer *pod_writer;
     struct evictor *evictor;
+    struct victims victims;  /* pods that were to go and are still there */
     struct volumes *volumes; /* binds the claims of pods first */
     /* Set before sched_loop_start; NULL: gangs are bound without. */
     struct bind_dryrun *dryrun;

@@ -219,9 +219,10 @@ int decode_field_metadata(json *v, size_t (*annotation)(const char *key), struct
             (void)labels_decode_some(it.value, annotation, a, &m->annotations, NULL);
         else if (FIELD(it, "creationTimestamp"))
             (void)decode_field_time(it.value, "creationTimestamp", &m->created_ns, NULL);
-        else if (FIELD(it, "deletionTimestamp"))
+        else if (FIELD(it, "deletionTimestamp")) {
             m->terminating = !json_is_null(it.value);
-        else if (FIELD(it, "ownerReferences"))
+            (void)decode_field_time(it.value, "deletionTimestamp", &m->leaves_ns, NULL);
+        } else if (FIELD(it, "ownerReferences"))
             m->owners = it.value;
         if (rc < 0)
             return -1;

@@ -55,7 +55,8 @@ struct decode_metadata {
     struct labels labels, annotations;
     int64_t created_ns;
     bool terminating;
-    json *owners; /* ownerReferences, borrowed */
+    int64_t leaves_ns; /* deletionTimestamp */
+    json *owners;      /* ownerReferences, borrowed */
 };
 /* annotation chooses those to keep; NULL: all. */
 int decode_field_metadata(json *v, size_t (*annotation)(const char *key), struct arena *a,

@@ -288,6 +288,7 @@ static int fill_metadata(json *j, struct pod *p, struct arena *a, struct error *
     p->annotations = m.annotations;
     p->created_ns = m.created_ns;
     p->terminating = m.terminating;
+    p->leaves_ns = m.leaves_ns;
     size_t ns_len = strlen(m.ns), name_len = strlen(m.name);
     char *key = arena_alloc(a, ns_len + name_len + 2);
     memcpy(key, m.ns, ns_len);

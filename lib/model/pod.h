@@ -100,6 +100,7 @@ struct pod {
     struct labels annotations; /* those that are read (pod_annotation_is_read) */
     int64_t created_ns;        /* since the epoch, 0 when absent */
     bool terminating;          /* deletionTimestamp set */
+    int64_t leaves_ns;         /* deletionTimestamp: when its grace period ends; 0: unknown */
     const char *owner_kind;    /* controlling owner, or NULL */
     const char *owner_name;
     const char *owner_uid;

@@ -5,6 +5,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/metrics.h"
 #include "lib/base/num.h"
@@ -54,32 +55,43 @@ void evictor_result_free(void *p)
     free(r);
 }
 
-static void print_condition(const struct evictor_job *job, struct strbuf *out)
+/* away false: it stays after all. */
+static void print_condition(const struct evictor_job *job, bool away, struct strbuf *out)
 {
     char now[CLOCK_RFC3339_SIZE];
     AUTO_STRBUF message = {0};
     clock_rfc3339(clock_wall_ns(), 0, now);
-    if (job->why != NULL)
+    if (!away)
+        strbuf_adds(&message, "it could not be deleted and stays for now");
+    else if (job->why != NULL)
         strbuf_adds(&message, job->why);
     else
         strbuf_addf(&message, "evicted in favour of pod %s of higher priority", job->pod);
     const struct pod_patch_condition c = {.type = "DisruptionTarget",
-                                          .status = "True",
-                                          .reason = job->why != NULL ? "StaleGang"
-                                                                     : "PreemptionByScheduler",
+                                          .status = away ? "True" : "False",
+                                          .reason = !away              ? "EvictionFailed"
+                                                    : job->why != NULL ? "StaleGang"
+                                                                       : "PreemptionByScheduler",
                                           .message = strbuf_str(&message),
                                           .since = now};
     pod_patch_condition(out, job->uid, NULL, &c);
 }
 
-static int start_eviction(struct kube_client *client, const struct evictor_job *job,
-                          struct error *err)
+static int write_condition(struct kube_client *client, const struct evictor_job *job, bool away,
+                           struct error *err)
 {
     AUTO_STRBUF body = {0};
-    print_condition(job, &body);
-    if (kube_patch(client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
-                   strbuf_str(&body), body.len, NULL, err) < 0)
+    print_condition(job, away, &body);
+    return kube_patch(client, &kube_pods, job->ns, job->name, "status", KUBE_PATCH_STRATEGIC,
+                      strbuf_str(&body), body.len, NULL, err);
+}
+
+static int start_eviction(struct kube_client *client, const struct evictor_job *job, bool *told,
+                          struct error *err)
+{
+    if (write_condition(client, job, true, err) < 0)
         return err->code == ERROR_NOT_FOUND ? 0 : -1;
+    *told = true;
     if (kube_delete(client, &kube_pods, job->ns, job->name, job->uid, -1, err) < 0)
         return err->code == ERROR_NOT_FOUND ? 0 : -1;
     return 0;
@@ -92,13 +104,13 @@ static bool may_help(const struct error *err)
 }
 
 static int worker_evict(struct evictor *e, struct kube_client *client,
-                        const struct evictor_job *job, struct error *err)
+                        const struct evictor_job *job, bool *told, struct error *err)
 {
     for (int attempt = 0;; attempt++) {
         error_clear(err);
         if (e->config.lease != NULL && !lease_may_write(e->config.lease))
             return error_set(err, ERROR_CANCELLED, "the lease does not allow writing");
-        if (start_eviction(client, job, err) == 0)
+        if (start_eviction(client, job, told, err) == 0)
             return 0;
         if (!may_help(err) || attempt + 1 == TRIES)
             return -1;
@@ -107,12 +119,28 @@ static int worker_evict(struct evictor *e, struct kube_client *client,
     }
 }
 
+/* Controllers count a pod with the condition as one that goes. Once: the next eviction writes it
+ * anyway, and what keeps this from being written has made the eviction fail. */
+static void take_back_condition(struct evictor *e, struct kube_client *client,
+                                const struct evictor_job *job)
+{
+    struct error err = ERROR_INIT;
+    if (e->config.lease != NULL && !lease_may_write(e->config.lease))
+        return;
+    if (write_condition(client, job, false, &err) < 0 && err.code != ERROR_NOT_FOUND)
+        log_warn("condition DisruptionTarget not taken back", kv("ns", job->ns),
+                 kv("pod", job->name), kv("error", err.text));
+}
+
 static void worker_run(void *arg, unsigned thread, void *p)
 {
     struct evictor *e = arg;
     struct evictor_job *job = p;
     struct evictor_result *r = mem_new(struct evictor_result, 1);
-    r->gone = worker_evict(e, e->clients[thread], job, &r->error) == 0;
+    bool told = false;
+    r->gone = worker_evict(e, e->clients[thread], job, &told, &r->error) == 0;
+    if (!r->gone && told)
+        take_back_condition(e, e->clients[thread], job);
     metrics_inc(&victims_total, r->gone ? "sent away" : error_code_name(r->error.code));
     AUTO_STRBUF key = {0};
     strbuf_addf(&key, "%s/%s", job->ns, job->name);

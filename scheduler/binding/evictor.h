@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* evictor - evicts pods, for a more important one or because their gang fell below its quorum:
  * first writes the condition DisruptionTarget with the reason, then deletes, with the pod's own
- * grace period. Both need the victim's uid and the lease. A pod that is gone counts as evicted. */
+ * grace period. Both need the victim's uid and the lease. A pod that is gone counts as evicted. If
+ * the pod cannot be deleted, the condition becomes False. */
 #pragma once
 
 #include <stdbool.h>

@@ -58,6 +58,7 @@ void cluster_init(struct cluster *c, const char *scheduler_name)
     map_init(&c->gangs);
     map_init(&c->pod_groups);
     map_init(&c->gangs_named);
+    map_init(&c->nominated);
     resource_vector_names_init(&c->names);
     c->objects = mem_new(struct api_objects, 1);
     api_objects_init(c->objects);
@@ -92,6 +93,7 @@ void cluster_deinit(struct cluster *c)
     virtuals_deinit(&c->virtuals);
     vec_deinit(&c->placed);
     vec_deinit(&c->freed);
+    vec_deinit(&c->staying);
     rejections_deinit(c);
     reservations_deinit(c);
     free(c->reservations);
@@ -357,9 +359,10 @@ static uint32_t pod_keep(struct cluster *c, struct cluster_pod *cp, bool termina
         node_table_touch(c->table, cp->on, false);
     }
     cp->pod->terminating = terminating;
-    if (cp->gang != NULL)
-        gangs_bundle_count(cp);
-    return events | (cp->gang != NULL ? gangs_refresh(c, cp->gang, hooks) : 0);
+    if (cp->gang == NULL)
+        return events;
+    gangs_bundle_count(cp);
+    return events | gangs_refresh(c, cp, hooks);
 }
 
 /* A finished pod is kept only because its gang counts it. */
@@ -391,6 +394,7 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);
+    (void)cluster_set_staying(c, cp, false);
     map_remove(&c->pods, key);
     policies_leave(c, cp);
     events |= cp->volumes != NULL ? EVENT_VOLUME : 0; /* its promised volumes are free again */
@@ -435,6 +439,7 @@ uint32_t cluster_assume(struct cluster *c, struct cluster_pod *cp, struct cluste
     volumes_view_promise(c, cp, on);
     policies_assume(c, cp, on);
     cp->state = CLUSTER_ASSUMED;
+    gangs_retally(cp);
     uint32_t events = hold(c, on, cp) ? EVENT_POD_COUNTED : 0;
     events |= policies_take_events(c) | crowd_out(c, cp);
     /* The capacity that it was nominated for is free; on the same node only cards or CPUs can
@@ -456,6 +461,7 @@ void cluster_forget(struct cluster *c, struct cluster_pod *cp)
     volumes_held_withdraw(c, cp);
     policies_forget(cp);
     cp->state = CLUSTER_PENDING;
+    gangs_retally(cp);
     cluster_nodes_drop_if_unused(c, cn);
 }
 
@@ -470,6 +476,22 @@ void cluster_set_evicting(struct cluster *c, struct cluster_pod *cp, bool away)
     cp->evicting = away;
     if (cp->on != NULL)
         node_table_touch(c->table, cp->on, false);
+}
+
+uint32_t cluster_set_staying(struct cluster *c, struct cluster_pod *cp, bool stays)
+{
+    if (cp->stays == stays)
+        return 0;
+    for (size_t i = 0; !stays && i < c->staying.len; i++)
+        if (c->staying.items[i] == cp) {
+            vec_remove_swap(&c->staying, i);
+            break;
+        }
+    if (stays)
+        vec_push(&c->staying, cp);
+    cp->stays = stays;
+    cluster_set_evicting(c, cp, false);
+    return stays ? 0 : EVENT_POD_GONE; /* it may be evicted after all */
 }
 
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)

@@ -56,6 +56,9 @@ void cluster_grant_reclaim(struct cluster_pod *cp, const struct cpuset *cpus);
 void cluster_grant_cpus(const struct pod *p, struct arena *a, struct cpu_grant *out);
 /* Marks a placed pod as preempted, or undoes that. */
 void cluster_set_evicting(struct cluster *c, struct cluster_pod *cp, bool away);
+/* The pod was to be evicted, or terminates, and does not go: until this is undone it is no victim,
+ * and nobody waits for it. Returns the events. */
+uint32_t cluster_set_staying(struct cluster *c, struct cluster_pod *cp, bool stays);
 /* Whether any placed pod has a lower priority. */
 bool cluster_has_placed_below(const struct cluster *c, int32_t priority);
 

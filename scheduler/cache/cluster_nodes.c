@@ -40,7 +40,7 @@ struct cluster_node *cluster_nodes_get(struct cluster *c, const char *name)
     cn->name = mem_strdup(name);
     cn->place = NODE_TABLE_NOWHERE;
     cn->id = ids_take(&c->node_ids);
-    cn->nominated = nominations_count(c, name);
+    cn->nominated = nominations_of(c, name);
     cn->rejections = rejections_count(c, name);
     cn->reserved = reservations_count(c, name);
     gpu_accounts_init(&cn->gpu_accounts);

@@ -5,8 +5,9 @@
  * without members is only stored. Members that name the same gang are in one gang, whatever form
  * they use.
  *
- * Each change of a member walks all members. This keeps the code simple and is cheap, because a
- * pod's gang settings are parsed once, when the pod arrives.
+ * A member's change must not cost a walk over all members, or reading n of them would cost n * n.
+ * Counts are updated by the difference (gangs_retally). Settings are read again from all members
+ * only if these do not say all the same (gang.uniform), which keeps the gang waiting anyway.
  */
 #include "scheduler/cache/gangs.h"
 
@@ -93,24 +94,68 @@ static void unlist(struct cluster *c, struct gang *g)
     c->satisfied.items[g->record_place]->record_place = g->record_place;
 }
 
-static void look_for_quorum(struct cluster *c, struct gang *g)
+static unsigned tally_of(const struct cluster_pod *cp)
 {
-    int32_t bound = 0;
-    bool any = false, fresh = false;
-    for (size_t i = 0; i < g->members.len; i++) {
-        struct cluster_pod *cp = g->members.items[i];
-        if (!cp->in_quorum && says_satisfied(cp))
-            cp->in_quorum = cp->recorded = true;
-        bound += is_bound(cp) && is_open(g, cp);
-    }
+    bool exists = !cp->pod->gated && !cp->pod->terminating, bound = is_bound(cp);
+    return (unsigned)gangs_settings_counts(cp) << GANG_COUNT_VOICES |
+           (unsigned)exists << GANG_COUNT_EXISTING |
+           (unsigned)(exists && cp->in_quorum) << GANG_COUNT_EXISTING_IN_QUORUM |
+           (unsigned)bound << GANG_COUNT_BOUND |
+           (unsigned)(bound && cp->in_quorum) << GANG_COUNT_BOUND_IN_QUORUM |
+           (unsigned)cluster_pod_is_schedulable(cp) << GANG_COUNT_WAITING;
+}
+
+static void set_tally(struct gang *g, struct cluster_pod *cp, unsigned now)
+{
+    unsigned differs = cp->tally ^ now;
+    for (int i = 0; differs != 0; i++, differs >>= 1)
+        if (differs & 1)
+            g->counts[i] += now >> i & 1 ? 1 : -1;
+    cp->tally = (uint8_t)now;
+}
+
+void gangs_retally(struct cluster_pod *cp)
+{
+    if (cp->gang != NULL)
+        set_tally(cp->gang, cp, tally_of(cp));
+}
+
+/* Members that are bound and were not in a quorum. */
+static int32_t count_fresh(const struct gang *g)
+{
+    return g->counts[GANG_COUNT_BOUND] - g->counts[GANG_COUNT_BOUND_IN_QUORUM];
+}
+
+static void hear_record(struct cluster_pod *cp)
+{
+    if (!cp->in_quorum && says_satisfied(cp))
+        cp->in_quorum = cp->recorded = true;
+    gangs_retally(cp);
+}
+
+static void enter_quorum(struct cluster_pod *cp)
+{
+    if (!is_bound(cp) || cp->in_quorum)
+        return;
+    cp->in_quorum = true;
+    gangs_retally(cp);
+}
+
+/* changed: the only member that did; NULL: any. */
+static void look_for_quorum(struct cluster *c, struct gang *g, struct cluster_pod *changed)
+{
+    for (size_t i = 0; changed == NULL && i < g->members.len; i++)
+        hear_record(g->members.items[i]);
+    if (changed != NULL)
+        hear_record(changed);
+    int32_t bound = g->match == GANG_ONLY_WAITING ? count_fresh(g) : g->counts[GANG_COUNT_BOUND];
     bool complete = g->min_available > 0 && g->min_conflict == 0 && bound >= g->min_available;
-    for (size_t i = 0; i < g->members.len; i++) {
-        struct cluster_pod *cp = g->members.items[i];
-        if (complete && is_bound(cp) && !cp->in_quorum)
-            cp->in_quorum = fresh = true;
-        any = any || (cp->in_quorum && is_bound(cp));
-    }
-    g->satisfied = any;
+    bool fresh = complete && count_fresh(g) > 0;
+    if (fresh && changed != NULL)
+        enter_quorum(changed); /* once the quorum was complete there is no other */
+    for (size_t i = 0; fresh && count_fresh(g) > 0 && i < g->members.len; i++)
+        enter_quorum(g->members.items[i]);
+    g->satisfied = g->counts[GANG_COUNT_BOUND_IN_QUORUM] > 0;
     if (fresh)
         list_for_record(c, g);
 }
@@ -185,31 +230,86 @@ const char *gangs_record_of(const struct cluster_pod *cp)
 
 static bool is_ready(const struct cluster *c, const struct gang *g);
 
+static bool are_uniform(const struct gang *g)
+{
+    for (size_t i = 1; i < g->members.len; i++)
+        if (!gangs_settings_equal(g->members.items[0], g->members.items[i]))
+            return false;
+    return true;
+}
+
 static void refresh(struct cluster *c, struct gang *g)
 {
     gangs_settings_read(c, g);
-    if (gangs_is_lone(g))
+    g->reads++;
+    if (gangs_is_lone(g)) {
+        gangs_retally(g->members.items[0]);
         return;
-    look_for_quorum(c, g);
+    }
+    g->uniform = are_uniform(g);
+    look_for_quorum(c, g, NULL);
     gangs_bundle_read(c, g);
 }
 
-static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+/* Only this member came or changed (NULL: one has left), and the gang's settings are the same. */
+static bool settings_stay(struct gang *g, struct cluster_pod *cp, bool had_voices)
 {
-    refresh(c, g);
+    if (gangs_is_lone(g) || !g->uniform || had_voices != (g->counts[GANG_COUNT_VOICES] > 0))
+        return false;
+    if (cp == NULL || g->members.len == 1)
+        return cp == NULL;
+    const struct cluster_pod *other = g->members.items[g->members.items[0] == cp];
+    return gangs_settings_equal(cp, other);
+}
+
+static const struct cluster_pod *oldest(const struct gang *g)
+{
+    return container_of_const(heap_top(&g->ages), struct cluster_pod, by_age);
+}
+
+static uint32_t tell(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+{
     if (gangs_bundle_is_named(c, g))
         gangs_bundle_tell(c, g, is_ready(c, g), hooks);
-    bool waiting = false;
-    for (size_t i = 0; i < g->members.len && !waiting; i++)
-        waiting = cluster_pod_is_schedulable(g->members.items[i]);
+    bool waiting = gangs_has_waiting(g);
     if (hooks != NULL && waiting)
         hooks->gang_changed(hooks->arg, g);
     return waiting ? EVENT_GANG : 0;
 }
 
-uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
+static uint32_t changed(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks)
 {
-    return changed(c, g, hooks);
+    refresh(c, g);
+    return tell(c, g, hooks);
+}
+
+/* As changed, but only this member did; NULL: one has left. */
+static uint32_t one_changed(struct cluster *c, struct gang *g, struct cluster_pod *cp,
+                            bool had_voices, const struct cluster_hooks *hooks)
+{
+    if (cp != NULL)
+        gangs_retally(cp);
+    if (!settings_stay(g, cp, had_voices))
+        return changed(c, g, hooks);
+    g->since_ns = oldest(g)->pod->created_ns;
+    look_for_quorum(c, g, cp != NULL ? cp : g->members.items[0]);
+    return tell(c, g, hooks);
+}
+
+static bool has_voices(const struct gang *g)
+{
+    return g->counts[GANG_COUNT_VOICES] > 0;
+}
+
+uint32_t gangs_refresh(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
+{
+    return one_changed(c, cp->gang, cp, has_voices(cp->gang), hooks);
+}
+
+static bool is_older(const struct heap_node *a, const struct heap_node *b)
+{
+    return container_of_const(a, struct cluster_pod, by_age)->pod->created_ns <
+           container_of_const(b, struct cluster_pod, by_age)->pod->created_ns;
 }
 
 /* Nearly all gangs are lone pods, so the key and storage for one member lie behind the struct. */
@@ -223,6 +323,7 @@ static struct gang *gang_new(struct cluster *c, const char *key, size_t key_len,
     g->form = form;
     g->members.items = mem_new(struct cluster_pod *, 1);
     g->members.cap = 1;
+    heap_init(&g->ages, is_older);
     return g;
 }
 
@@ -248,31 +349,37 @@ uint32_t gangs_join(struct cluster *c, struct cluster_pod *cp, const struct clus
             vec_push(&c->several, g);
         }
     }
+    bool had_voices = has_voices(g);
     cp->gang = g;
+    cp->gang_place = g->members.len;
     vec_push(&g->members, cp);
     gangs_bundle_count(cp);
-    return changed(c, g, hooks);
+    if (!gangs_is_lone(g))
+        heap_push(&g->ages, &cp->by_age);
+    return one_changed(c, g, cp, had_voices, hooks);
 }
 
 static void gang_free(struct gang *g)
 {
     vec_deinit(&g->members);
+    heap_deinit(&g->ages);
     free(g);
 }
 
 uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct cluster_hooks *hooks)
 {
     struct gang *g = cp->gang;
+    bool had_voices = has_voices(g);
     gangs_bundle_discount(cp);
     cp->gang = NULL;
     cp->in_quorum = cp->recorded = false;
-    for (size_t i = 0; i < g->members.len; i++)
-        if (g->members.items[i] == cp) {
-            vec_remove_swap(&g->members, i);
-            break;
-        }
+    set_tally(g, cp, 0);
+    heap_remove(&g->ages, &cp->by_age);
+    vec_remove_swap(&g->members, cp->gang_place);
+    if (cp->gang_place < g->members.len)
+        g->members.items[cp->gang_place]->gang_place = cp->gang_place;
     if (g->members.len > 0)
-        return changed(c, g, hooks);
+        return one_changed(c, g, NULL, had_voices, hooks);
     if (hooks != NULL)
         hooks->gang_vanishing(hooks->arg, g);
     uint32_t events = reservations_end(c, g);
@@ -335,11 +442,17 @@ uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const s
         return events;
     if (cp->gang == NULL)
         return events | gangs_join(c, cp, hooks);
+    bool had_voices = has_voices(cp->gang);
     ref_of(cp->pod, &cp->said); /* it borrows from the pod object, which was replaced */
     gangs_bundle_count(cp);
     if (is_settled(cp))
         return gangs_leave(c, cp, hooks);
-    return matters(old, cp->pod) ? changed(c, cp->gang, hooks) : 0;
+    if (heap_has(&cp->by_age))
+        heap_update(&cp->gang->ages, &cp->by_age);
+    if (matters(old, cp->pod))
+        return one_changed(c, cp->gang, cp, had_voices, hooks);
+    gangs_retally(cp);
+    return 0;
 }
 
 struct gang *gangs_find(const struct cluster *c, const char *key)
@@ -421,20 +534,12 @@ void gangs_deinit(struct cluster *c)
 
 bool gangs_has_waiting(const struct gang *g)
 {
-    for (size_t i = 0; i < g->members.len; i++)
-        if (cluster_pod_is_schedulable(g->members.items[i]))
-            return true;
-    return false;
+    return g->counts[GANG_COUNT_WAITING] > 0;
 }
 
 int32_t gangs_count_existing(const struct gang *g)
 {
-    int32_t n = 0;
-    for (size_t i = 0; i < g->members.len; i++) {
-        const struct cluster_pod *cp = g->members.items[i];
-        n += !cp->pod->gated && !cp->pod->terminating;
-    }
-    return n;
+    return g->counts[GANG_COUNT_EXISTING];
 }
 
 /* Whether an existing member counts for the required quorum. */
@@ -445,10 +550,8 @@ static bool counts(const struct gang *g, const struct cluster_pod *cp)
 
 static int32_t count_open(const struct gang *g)
 {
-    int32_t n = 0;
-    for (size_t i = 0; i < g->members.len; i++)
-        n += counts(g, g->members.items[i]);
-    return n;
+    return g->counts[GANG_COUNT_EXISTING] -
+           (g->match == GANG_ONLY_WAITING ? g->counts[GANG_COUNT_EXISTING_IN_QUORUM] : 0);
 }
 
 static int by_age(const void *a, const void *b)

@@ -39,7 +39,10 @@ uint32_t gangs_leave(struct cluster *c, struct cluster_pod *cp, const struct clu
 uint32_t gangs_member_changed(struct cluster *c, struct cluster_pod *cp, const struct pod *old,
                               const struct cluster_hooks *hooks);
 /* A member changed in something other than its labels. */
-uint32_t gangs_refresh(struct cluster *c, struct gang *g, const struct cluster_hooks *hooks);
+uint32_t gangs_refresh(struct cluster *c, struct cluster_pod *cp,
+                       const struct cluster_hooks *hooks);
+/* The pod's state changed: updates its gang's counts. */
+void gangs_retally(struct cluster_pod *cp);
 /* Frees all gangs and PodGroups. */
 void gangs_deinit(struct cluster *c);
 

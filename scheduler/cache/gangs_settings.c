@@ -16,6 +16,15 @@ bool gangs_settings_counts(const struct cluster_pod *cp)
     return !cp->pod->terminating && cp->state != CLUSTER_FINISHED;
 }
 
+bool gangs_settings_equal(const struct cluster_pod *a, const struct cluster_pod *b)
+{
+    return a->pod->priority == b->pod->priority && a->said.min_available == b->said.min_available &&
+           a->said.forms == b->said.forms && a->said.match == b->said.match &&
+           str_eq(a->said.list, b->said.list) &&
+           str_eq(labels_get(&a->pod->labels, NAME_LABEL_COMPUTE_CLASS),
+                  labels_get(&b->pod->labels, NAME_LABEL_COMPUTE_CLASS));
+}
+
 struct voice {
     int64_t number;
     const char *text;   /* "" for a number */
@@ -183,11 +192,14 @@ void gangs_settings_read(const struct cluster *c, struct gang *g)
 const char *gangs_settings_conflict(const struct cluster *c, const struct gang *g, struct arena *a)
 {
     const char *why;
+    const struct pod_group *group = gangs_group_of(c, g);
     struct voices sizes = {0}, policies = {0}, priorities = {0}, classes = {0};
     if (g->min_conflict != 0) {
         hear_sizes(c, g, &sizes);
         return quarrel(g, &sizes, "disagree on its size", a);
     }
+    if (g->uniform && (group == NULL || group->match == NULL))
+        return NULL;
     for (size_t i = 0; i < g->members.len; i++) {
         const struct cluster_pod *cp = g->members.items[i];
         const char *class = labels_get(&cp->pod->labels, NAME_LABEL_COMPUTE_CLASS);

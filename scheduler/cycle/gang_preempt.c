@@ -339,6 +339,24 @@ static bool may_send_away(const struct placing *p)
     return cluster_has_placed_below(p->cluster, least_priority(p));
 }
 
+/* Why no victim was found: pods that would do did not go. */
+static void say_staying(const struct placing *p, struct cycle_result *out)
+{
+    const struct cluster *c = p->cluster;
+    struct cluster_node **nodes = arena_new(p->arena, struct cluster_node *, c->staying.len);
+    size_t len = 0;
+    for (size_t i = 0; i < c->staying.len; i++) {
+        const struct cluster_pod *cp = c->staying.items[i];
+        if (cp->on != NULL && cp->pod->priority < least_priority(p))
+            nodes[len++] = cp->on;
+    }
+    if (len > 0)
+        out->sentence = arena_printf(
+            p->arena, "%s; %zu pod%s of lower priority on %s did not go, and %s left alone for now",
+            out->sentence, len, len == 1 ? "" : "s", print_nodes(nodes, len, p->arena),
+            len == 1 ? "is" : "are");
+}
+
 static bool lacks_quorum(const struct placing *p)
 {
     for (size_t i = 0; i < p->gangs_len; i++)
@@ -365,5 +383,7 @@ void gang_preempt_make(struct placing *p, struct cycle_result *out)
     out->awaits = out->nominations_len > 0;
     if (out->awaits && !reclaimed)
         say(p, out);
+    if (!out->awaits)
+        say_staying(p, out);
     gang_preempt_withdraw(p, out);
 }

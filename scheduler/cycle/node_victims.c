@@ -8,7 +8,7 @@
 
 bool node_victims_is_leaving(const struct cluster_pod *cp)
 {
-    return cp->pod->terminating || cp->evicting;
+    return !cp->stays && (cp->pod->terminating || cp->evicting);
 }
 
 int64_t node_victims_began_ns(const struct pod *p)
@@ -68,7 +68,7 @@ const struct node_victims *node_victims_of(const struct pipeline *ask,
     l->len = 0;
     for (size_t i = 0; i < cn->pods.len; i++) {
         struct cluster_pod *cp = cn->pods.items[i];
-        if (!pod_is_mirror(cp->pod))
+        if (!pod_is_mirror(cp->pod) && !cp->stays)
             l->items[l->len++] = victim_of(cp);
     }
     if (l->len > 1)

@@ -18,7 +18,8 @@ struct node_victim {
     bool leaving;
 };
 
-/* Excludes mirror pods, which the kubelet runs regardless of the API server. */
+/* Excludes mirror pods, which the kubelet runs regardless of the API server, and pods that stay
+ * although they were to go. */
 struct node_victims {
     uint64_t generation, changed; /* of the node_table row when the list was made */
     size_t len, cap;
@@ -33,5 +34,5 @@ const struct node_victims *node_victims_of(const struct pipeline *ask,
 int node_victims_compare(struct cluster_pod *a, struct cluster_pod *b);
 /* When the kubelet started it; INT64_MAX: it has not. */
 int64_t node_victims_began_ns(const struct pod *p);
-/* Evicted, or terminating for another reason. */
+/* Evicted, or terminating for another reason; not if it stays nevertheless. */
 bool node_victims_is_leaving(const struct cluster_pod *cp);

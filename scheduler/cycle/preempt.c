@@ -34,6 +34,7 @@
 #include "scheduler/cache/virtual_use.h"
 #include "scheduler/cycle/node_victims.h"
 #include "scheduler/framework/equivalence.h"
+#include "scheduler/model/nominations.h"
 
 struct trial {
     const struct pipeline *ask;
@@ -42,8 +43,10 @@ struct trial {
     struct cluster_node *node;
     struct arena *arena;
     bool plain;
-    uint32_t wakes;                 /* of the plugins that refuse it without the evicted pods */
-    struct resource_vector without; /* plain: the evicted pods' share of what the pod asks for */
+    uint32_t wakes; /* of the plugins that refuse it without the evicted pods */
+    /* Plain, of what the pod asks for: what nominated pods take before it, and the evicted pods'
+     * share less that. */
+    struct resource_vector claimed, without;
 };
 
 struct lower {
@@ -118,6 +121,51 @@ static uint32_t evict(struct trial *t, const struct node_victim *e)
         return (uint32_t)plan_evict(t->plan, e->pod);
     tally(&t->without, e, 1);
     return 0;
+}
+
+static void clear(struct resource_vector *v)
+{
+    *v = (struct resource_vector){.extra = v->extra, .extra_len = v->extra_len};
+    for (uint32_t i = 0; i < v->extra_len; i++)
+        v->extra[i].value = 0;
+}
+
+/* Sums what pods nominated to the node take before this one. false: that is no sum. */
+static bool claim(struct trial *t)
+{
+    struct resource_vector *claimed = &t->claimed;
+    const struct cluster_pod *other;
+    int64_t most = 0;
+    clear(claimed);
+    for (size_t i = 0; (other = nominations_next(t->pod, t->node, &i)) != NULL;) {
+        const struct resource_vector *r = &other->request;
+        add(&claimed->cpu_milli, r->cpu_milli, 1);
+        add(&claimed->memory_bytes, r->memory_bytes, 1);
+        add(&claimed->ephemeral_bytes, r->ephemeral_bytes, 1);
+        claimed->pods++;
+        for (uint32_t k = 0; k < claimed->extra_len; k++) {
+            int64_t value = 0;
+            (void)resource_vector_get(r, claimed->extra[k].id, &value);
+            add(&claimed->extra[k].value, value, 1);
+            most = num_max(most, claimed->extra[k].value);
+        }
+    }
+    most = num_max(num_max(most, claimed->cpu_milli),
+                   num_max(claimed->memory_bytes, claimed->ephemeral_bytes));
+    return most < INT64_MAX;
+}
+
+/* Before the first eviction. */
+static void begin_without(struct trial *t)
+{
+    struct resource_vector *without = &t->without;
+    const struct resource_vector *claimed = &t->claimed;
+    without->cpu_milli = -claimed->cpu_milli;
+    without->memory_bytes = -claimed->memory_bytes;
+    without->ephemeral_bytes = -claimed->ephemeral_bytes;
+    without->pods = -claimed->pods;
+    for (uint32_t i = 0; i < without->extra_len; i++)
+        without->extra[i].value = -claimed->extra[i].value;
 }
 
 static bool fits(struct trial *t)
@@ -242,7 +290,7 @@ static void add_rest_of(struct search *s, const struct gang *g)
         bool chosen = false;
         for (size_t k = 0; k < s->lowers.len && !chosen; k++)
             chosen = s->lowers.items[k].evicted && s->lowers.items[k].entry->pod == cp;
-        if (!chosen && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
+        if (!chosen && !cp->stays && cp->on != NULL && stands(cp) && cp->pod->priority < s->below)
             vec_push(&s->broken, cp);
     }
 }
@@ -362,15 +410,12 @@ static bool try_node(struct search *s, struct cluster_node *node)
     struct trial *t = &s->trial;
     size_t mark = plan_mark(t->plan);
     t->node = node;
-    t->plain = s->plain && !node->used.saturated && node->nominated == 0 && node->rejections == 0 &&
-               node->reserved == 0;
+    t->plain = s->plain && !node->used.saturated && node->rejections == 0 && node->reserved == 0 &&
+               claim(t);
     gather(s);
     if (s->lowers.len + s->leaving.len == 0)
         return false;
-    t->without =
-        (struct resource_vector){.extra = t->without.extra, .extra_len = t->without.extra_len};
-    for (uint32_t i = 0; i < t->without.extra_len; i++)
-        t->without.extra[i].value = 0;
+    begin_without(t);
     for (size_t i = 0; i < s->leaving.len; i++)
         (void)evict(t, s->leaving.items[i]);
     bool ok = s->leaving.len > 0 && fits(t);
@@ -429,22 +474,42 @@ static void read_budgets(struct search *s, const struct preempt_scope *scope)
         s->budgets[i].left = s->budgets[i].allowed;
 }
 
-/* Returns the pod's class. */
-static const struct pod_class *begin(struct search *s, const struct pipeline *ask,
-                                     struct cluster_pod *pod, const struct preempt_scope *scope,
-                                     struct arena *a)
+/* For what the pod asks for. */
+static void begin_sums(struct resource_vector *v, const struct cluster_pod *pod, struct arena *a)
 {
-    const struct pod_class *class = equivalence_ask(ask, pod);
+    v->extra_len = pod->request.extra_len;
+    v->extra = arena_new(a, struct resource_vector_extra, v->extra_len);
+    for (uint32_t i = 0; i < v->extra_len; i++)
+        v->extra[i].id = pod->request.extra[i].id;
+}
+
+/* Returns the pod's class. */
+static struct pod_class *begin(struct search *s, const struct pipeline *ask,
+                               struct cluster_pod *pod, const struct preempt_scope *scope,
+                               struct arena *a)
+{
+    struct pod_class *class = equivalence_ask(ask, pod);
     *s = (struct search){.trial = {.ask = ask, .plan = scope->plan, .pod = pod, .arena = a},
                          .plain = is_plain(class),
                          .below = scope->below};
-    struct resource_vector *without = &s->trial.without;
-    without->extra_len = pod->request.extra_len;
-    without->extra = arena_new(a, struct resource_vector_extra, without->extra_len);
-    for (uint32_t i = 0; i < without->extra_len; i++)
-        without->extra[i].id = pod->request.extra[i].id;
+    begin_sums(&s->trial.without, pod, a);
+    begin_sums(&s->trial.claimed, pod, a);
     read_budgets(s, scope);
     return class;
+}
+
+/* The k-th place of the search, or the first later one that was not tried in vain: returns its k;
+ * len: there is no more. */
+static uint32_t skip_vain(const struct pod_class *class, uint32_t first, uint32_t k, uint32_t len,
+                          uint32_t *place)
+{
+    uint32_t tail = len - first; /* the search wraps there */
+    if (class != NULL && k < tail)
+        k = equivalence_next(class, first + k, len) - first;
+    if (class != NULL && k >= tail)
+        k = tail + equivalence_next(class, k - tail, first);
+    *place = k < tail ? first + k : k - tail;
+    return k;
 }
 
 void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
@@ -453,13 +518,18 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
 {
     struct search s;
     struct cost best = {0};
-    bool skipped = false;
+    bool skipped = false, in_vain = false;
     *out = (struct preempt_choice){0};
-    const struct pod_class *class = begin(&s, ask, pod, scope, a);
-    uint32_t len = ask->cluster->table->len, candidates = 0;
-    uint64_t first = str_hash(pod->pod->uid, strlen(pod->pod->uid));
-    for (uint32_t k = 0; k < len && candidates < scope->candidates; k++) {
-        uint32_t place = (uint32_t)((first + k) % len);
+    struct pod_class *class = begin(&s, ask, pod, scope, a);
+    uint32_t len = ask->cluster->table->len, candidates = 0, place = 0;
+    bool lasting = s.plain && scope->below == pod->pod->priority; /* what was in vain stays so */
+    uint32_t first = len > 0 ? (uint32_t)(str_hash(pod->pod->uid, strlen(pod->pod->uid)) % len) : 0;
+    for (uint32_t k = 0; candidates < scope->candidates; k++) {
+        uint32_t next = skip_vain(lasting ? class : NULL, first, k, len, &place);
+        in_vain |= next != k;
+        k = next;
+        if (k >= len)
+            break;
         if (!s.plain)
             class = equivalence_ask(ask, pod); /* a trial may have rebuilt it */
         if (class->fixed_score[place] == SCORE_TREE_NO) {
@@ -470,6 +540,8 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
             continue;
         out->tried++;
         if (!try_node(&s, ask->cluster->table->rows[place].node)) {
+            if (lasting && s.trial.plain)
+                equivalence_note_vain(class, len, place);
             if (scope->hopeless != NULL)
                 scope->hopeless[place] = true;
             continue;
@@ -487,6 +559,8 @@ void preempt_choose_more(const struct pipeline *ask, struct cluster_pod *pod,
     class = equivalence_ask(ask, pod);
     for (size_t i = 0; skipped && class->fixed[i] != NULL; i++)
         out->wakes |= class->fixed[i]->wakes;
+    for (size_t i = 0; in_vain && class->held[i] != NULL; i++)
+        out->wakes |= class->held[i]->wakes;
     vec_deinit(&s.lowers);
     vec_deinit(&s.leaving);
     vec_deinit(&s.broken);

@@ -138,6 +138,8 @@ void domains_free(struct domains *d)
             pod_counters_drop(r->parts.items[k].counter);
         vec_deinit(&r->parts);
         rule_clear(r);
+        if (r->topology != NULL)
+            topologies_drop(d->topologies, r->topology);
         free(r->key);
     }
     vec_free_(d->rules);
@@ -375,14 +377,25 @@ static void make_groups(struct domains *d, const struct node_table *table)
     arena_deinit(&a);
 }
 
+/* Uses the new one before it drops the old one, which may be the same. */
+static void take_topology(struct domains_rule *r, struct topologies *all, struct topology *t)
+{
+    topologies_use(all, t);
+    if (r->topology != NULL)
+        topologies_drop(all, r->topology);
+    r->topology = t;
+}
+
 void domains_rebuild(struct domains *d, const struct plugin_ask *ask, struct topologies *all)
 {
     const struct node_table *table = ask->cluster->table;
+    d->topologies = all;
     d->wide_len = 0;
     d->bytes = sizeof *d + d->len * sizeof *d->rules;
     for (size_t i = 0; i < d->len; i++) {
         struct domains_rule *r = &d->rules[i];
-        r->topology = topologies_get(all, table, r->key);
+        take_topology(r, all, topologies_get(all, table, r->key));
+        d->bytes += r->topology->users == 1 ? arena_bytes(&r->topology->arena) : 0;
         r->version = r->topology->version;
         r->local = r->topology->local;
         r->wide = r->local ? -1 : wide_of(d, r->topology);

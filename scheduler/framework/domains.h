@@ -75,8 +75,9 @@ struct domains {
     size_t len;
     /* the pod matches all its own required terms: the first such pod may go anywhere */
     bool affinity_self;
-    size_t soft;            /* rules DOMAINS_SOFT */
-    struct topology **wide; /* topologies that are not local */
+    size_t soft;                   /* rules DOMAINS_SOFT */
+    struct topologies *topologies; /* of the rules; NULL: not built yet */
+    struct topology **wide;        /* topologies that are not local */
     uint32_t wide_len;
     uint32_t groups;
     uint32_t *group_of;    /* by node index */

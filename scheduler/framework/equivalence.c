@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 #include "scheduler/framework/class_key.h"
 #include "scheduler/framework/plugin.h"
 
@@ -58,6 +59,7 @@ static void class_free(struct equivalence *cs, struct pod_class *k)
     unlink_class(cs, k);
     map_remove(&cs->by_text, k->text);
     cs->slots.items[k->slot] = NULL;
+    vec_push(&cs->free_slots, k->slot);
     set_bytes(cs, k, 0);
     if (k->refusals != NULL)
         refusals_deinit(k->refusals);
@@ -67,6 +69,7 @@ static void class_free(struct equivalence *cs, struct pod_class *k)
     free(k->rank_of);
     free(k->place_of);
     free(k->memory);
+    free(k->vain);
     for (struct class_facts *f = k->facts; f->of != NULL; f++)
         free(f->data);
     free(k->facts);
@@ -83,6 +86,7 @@ void equivalence_free(struct equivalence *cs)
         class_free(cs, cs->newest);
     map_deinit(&cs->by_text);
     vec_deinit(&cs->slots);
+    vec_deinit(&cs->free_slots);
     ids_table_deinit(&cs->found);
     arena_deinit(&cs->scratch);
     strbuf_deinit(&cs->text);
@@ -127,9 +131,8 @@ static size_t own_bytes(const struct equivalence *cs, const struct pod_class *k)
 
 static uint32_t free_slot(struct equivalence *cs)
 {
-    for (size_t i = 0; i < cs->slots.len; i++)
-        if (cs->slots.items[i] == NULL)
-            return (uint32_t)i;
+    if (cs->free_slots.len > 0)
+        return cs->free_slots.items[--cs->free_slots.len];
     vec_push(&cs->slots, NULL);
     return (uint32_t)(cs->slots.len - 1);
 }
@@ -329,6 +332,9 @@ static void rebuild(struct equivalence *cs, struct pod_class *k, const struct pl
     rate_all(cs, k, ask);
     k->generation = t->generation;
     k->seen = t->logged;
+    k->own_place = NODE_TABLE_NOWHERE;
+    free(k->vain);
+    k->vain = NULL;
     k->version = version_of(k, ask->cluster);
     if (k->refusals != NULL)
         refusals_forget(k->refusals);
@@ -347,6 +353,12 @@ static void fetch_ahead(const struct node_table *t, const struct pod_class *k)
     __builtin_prefetch(leaf(k, next), 1);
 }
 
+static void forget_vain(struct pod_class *k, uint32_t place)
+{
+    if (k->vain != NULL)
+        k->vain[place / CLASS_VAIN_BITS] &= ~(UINT64_C(1) << place % CLASS_VAIN_BITS);
+}
+
 static void catch_up(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
 {
     const struct node_table *t = ask->cluster->table;
@@ -361,11 +373,36 @@ static void catch_up(struct equivalence *cs, struct pod_class *k, const struct p
         } else if (k->domains != NULL) {
             domains_follow(k->domains, ask, place);
         }
+        forget_vain(k, place);
         set_leaf(k, place, rate(ask, &t->rows[place], place, &cs->scratch));
         cs->asked++;
     }
     if (k->domains != NULL && domains_settle(k->domains))
         rate_all(cs, k, ask);
+}
+
+static int32_t own_place_of(const struct plugin_ask *ask)
+{
+    const struct cluster_pod *cp = ask->pod;
+    if (cp->nominated == NULL || (cp->gang != NULL && cp->gang->form != GANG_NONE))
+        return NODE_TABLE_NOWHERE; /* nominated members of a gang are a class of their own */
+    const struct cluster_node *on = cluster_find_node(ask->cluster, cp->nominated);
+    return on != NULL ? on->place : NODE_TABLE_NOWHERE;
+}
+
+static void rate_own(struct equivalence *cs, struct pod_class *k, const struct plugin_ask *ask)
+{
+    const struct node_table *t = ask->cluster->table;
+    int32_t before = k->own_place;
+    k->own_place = own_place_of(ask);
+    const int32_t places[] = {before, k->own_place};
+    for (size_t i = before == k->own_place; i < 2; i++)
+        if (places[i] != NODE_TABLE_NOWHERE) {
+            uint32_t place = (uint32_t)places[i];
+            forget_vain(k, place);
+            set_leaf(k, place, rate(ask, &t->rows[place], place, &cs->scratch));
+            cs->asked++;
+        }
 }
 
 static bool can_follow(const struct pod_class *k, const struct cluster *c)
@@ -391,6 +428,7 @@ struct pod_class *equivalence_ask(const struct pipeline *p, struct cluster_pod *
         catch_up(cs, k, &ask);
     else
         rebuild(cs, k, &ask);
+    rate_own(cs, k, &ask);
     arena_reset(&cs->scratch);
     keep_budget(cs);
     return k;
@@ -442,6 +480,24 @@ struct cluster_node *equivalence_best_of(const struct cluster *c, const struct p
     return node;
 }
 
+void equivalence_note_vain(struct pod_class *k, uint32_t nodes, uint32_t place)
+{
+    if (k->vain == NULL)
+        k->vain = mem_new(uint64_t, nodes / CLASS_VAIN_BITS + 1);
+    k->vain[place / CLASS_VAIN_BITS] |= UINT64_C(1) << place % CLASS_VAIN_BITS;
+}
+
+uint32_t equivalence_next(const struct pod_class *k, uint32_t from, uint32_t to)
+{
+    while (k->vain != NULL && from < to) {
+        uint64_t left = ~k->vain[from / CLASS_VAIN_BITS] >> from % CLASS_VAIN_BITS;
+        if (left != 0)
+            return (uint32_t)num_min(from + (uint32_t)__builtin_ctzll(left), to);
+        from += CLASS_VAIN_BITS - from % CLASS_VAIN_BITS;
+    }
+    return (uint32_t)num_min(from, to);
+}
+
 uint32_t equivalence_count(const struct pod_class *k)
 {
     uint32_t n = 0;
@@ -472,7 +528,7 @@ bool equivalence_tally(struct equivalence *cs, const struct plugin_ask *ask, str
         refusals_init(k->refusals);
     }
     size_t before = refusals_bytes(k->refusals);
-    bool known = refusals_tally(k->refusals, ask, a, out, wakes);
+    bool known = refusals_tally(k->refusals, ask, k->own_place, a, out, wakes);
     set_bytes(cs, k, k->bytes + refusals_bytes(k->refusals) - before);
     return known;
 }

@@ -54,18 +54,28 @@ struct pod_class {
     int32_t *memory;     /* of fixed_score and the trees */
     /* by node index; SCORE_TREE_NO: refused while the Node stays the same */
     int32_t *fixed_score;
+    /* A lone pod's own nomination does not block it, so its answer for one node is not that of the
+     * class: the leaf of this index is the answer for the pod that asked last. Or
+     * NODE_TABLE_NOWHERE. */
+    int32_t own_place;
     struct domains *domains; /* NULL: no such rules */
     struct class_group *groups;
     uint32_t groups_len;
     uint32_t *rank_of;  /* by node index: its rank in its group's tree; NULL: the index itself */
     uint32_t *place_of; /* the inverse: [first + rank] */
     struct refusals *refusals; /* why no node fits, if that was asked; or NULL */
+    /* By node index, a bit for each: a search for victims (preempt.h) found that none would help
+     * there, and the node has not changed since. NULL: there was no search. */
+    uint64_t *vain;
 };
+
+enum { CLASS_VAIN_BITS = 64 };
 
 struct equivalence {
     struct map by_text;
     struct VEC(struct pod_class *) slots; /* NULL: free */
-    struct ids_table found;               /* by pod: its last class */
+    struct VEC(uint32_t) free_slots;
+    struct ids_table found; /* by pod: its last class */
     struct pod_class *newest, *oldest;
     size_t bytes, budget;
     size_t plugins;              /* in the table */
@@ -86,6 +96,10 @@ struct cluster_node *equivalence_best(const struct cluster *c, const struct pod_
 /* The same among some nodes, by ascending index. */
 struct cluster_node *equivalence_best_of(const struct cluster *c, const struct pod_class *k,
                                          const uint32_t *places, size_t len);
+/* No eviction makes room on the node of that index: until it changes, equivalence_next, which skips
+ * such nodes, passes over it. nodes: in the table. */
+void equivalence_note_vain(struct pod_class *k, uint32_t nodes, uint32_t place);
+uint32_t equivalence_next(const struct pod_class *k, uint32_t from, uint32_t to);
 uint32_t equivalence_count(const struct pod_class *k);
 /* Counts a wrong class, and rebuilds it at the next query. */
 void equivalence_disown(struct equivalence *cs, struct pod_class *k);

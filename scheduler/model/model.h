@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/arena.h"
+#include "lib/base/heap.h"
 #include "lib/base/ids.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
@@ -38,6 +39,7 @@ struct policies_space;
 struct reservations;
 struct replacement_hold;
 struct node_table;
+struct nominations_node;
 struct topologies;
 struct volumes_held;
 struct volumes_index;
@@ -86,8 +88,8 @@ struct cluster_node {
     int32_t place;                         /* in the table, or NODE_TABLE_NOWHERE */
     bool is_virtual;                       /* virtuals.h */
     struct id id;                          /* in cluster.node_ids, whether or not it has a Node */
-    uint32_t nominated;                    /* pods that wait for capacity here: nominations.h */
     uint32_t rejections;                   /* resources that its kubelet lacked: rejections.h */
+    struct nominations_node *nominated;    /* pods that wait for capacity here, or NULL: none */
     uint32_t reserved;                     /* gangs with a reservation here: reservation.h */
     int64_t cards;                         /* number of cards, whoever serves them */
     uint32_t gpu_model;                    /* number of their model in gpu_prices */
@@ -153,14 +155,30 @@ struct cluster_pod {
     struct gang_ref said;             /* its own gang settings; only for our pods */
     /* how it is counted in gang.said: the digest, or 1 for no list; 0: it is not */
     uint64_t said_counted;
-    bool in_quorum;  /* was bound when its gang had its quorum, or its annotation says so */
-    bool recorded;   /* the pod has the annotation, or a write is under way */
-    char *nominated; /* the node whose capacity it waits for (nominations.h), or NULL */
+    bool in_quorum;          /* was bound when its gang had its quorum, or its annotation says so */
+    size_t gang_place;       /* index in gang->members */
+    struct heap_node by_age; /* in gang->ages */
+    uint8_t tally;           /* which of gang->counts it is in: a bit each */
+    bool recorded;           /* the pod has the annotation, or a write is under way */
+    char *nominated;         /* the node whose capacity it waits for (nominations.h), or NULL */
     struct policy_membership membership;
-    struct pod_counters_traits *traits; /* pod_counters.h; NULL: not needed yet */
-    struct id id;                       /* in cluster.pod_ids */
+    struct pod_counters_traits *traits;        /* pod_counters.h; NULL: not needed yet */
+    struct cluster_pod *same_next, *same_prev; /* pods of the same traits */
+    struct id id;                              /* in cluster.pod_ids */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
+    bool stays;       /* it was to go and did not: no victim (cluster_set_staying) */
+};
+
+/* How many members, kept up to date by gangs_retally. */
+enum gang_count {
+    GANG_COUNT_VOICES,   /* their settings count: gangs_settings_counts */
+    GANG_COUNT_EXISTING, /* neither gated nor terminating */
+    GANG_COUNT_EXISTING_IN_QUORUM,
+    GANG_COUNT_BOUND, /* according to the API server */
+    GANG_COUNT_BOUND_IN_QUORUM,
+    GANG_COUNT_WAITING, /* may be placed now */
+    GANG_COUNTS
 };
 
 /* A list of gangs, and how many members of a gang name it. */
@@ -184,6 +202,10 @@ struct gang {
     bool recording;        /* a record is being written */
     size_t record_place;
     struct VEC(struct cluster_pod *) members;
+    int32_t counts[GANG_COUNTS];
+    bool uniform;         /* all members say the same: what one says need not be read again */
+    struct heap ages;     /* of the members, unless it is a lone pod: the oldest first */
+    uint64_t reads;       /* of all members, for tests */
     size_t several_place; /* index in cluster.several, unless it is a lone pod */
     /* The gangs that it is placed with. */
     struct gang_list {
@@ -264,7 +286,8 @@ struct cluster {
     uint64_t lists_looked;                    /* members and gangs looked at for it: the work */
     struct VEC(struct gang *) satisfied;      /* gangs to be recorded (gangs.h) */
     struct VEC(struct cluster_placed) placed; /* number of pods per priority */
-    struct VEC(struct cluster_pod *) nominated; /* nominations.h */
+    struct map nominated;                     /* node -> struct nominations_node */
+    struct VEC(struct cluster_pod *) staying; /* cluster_set_staying, unordered */
     struct VEC(struct cluster_rejection) rejections;
     struct replacement_hold *holds; /* of gangs that lost a member */
     struct reservations *reservations;

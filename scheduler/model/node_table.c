@@ -45,7 +45,7 @@ static void fill(struct node_table_row *row, struct cluster_node *cn)
     row->free_pods = (int32_t)num_min(places, INT32_MAX);
     row->pods = (uint32_t)num_min(num_max(total->pods, 0), PODS_MAX) & PODS_MAX;
     row->cards = cn->cards > 0;
-    row->closer = cn->nominated > 0 || cn->rejections > 0 || cn->reserved > 0;
+    row->closer = cn->nominated != NULL || cn->rejections > 0 || cn->reserved > 0;
     row->node = cn;
 }
 

@@ -9,42 +9,61 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 
-static void count(struct cluster *c, const char *node, bool more)
+/* If the node is not there, it is told of its nominations when it comes. */
+static void tell(struct cluster *c, const char *node, struct nominations_node *of)
 {
     struct cluster_node *cn = cluster_find_node(c, node);
     if (cn == NULL)
-        return; /* counted when the node arrives */
-    cn->nominated = more ? cn->nominated + 1 : cn->nominated - 1;
+        return;
+    cn->nominated = of;
     node_table_touch(c->table, cn, false);
 }
 
-/* Sorted by name: which cards are left depends on the order, which must not be that of arrival
- * (I4). */
-static size_t index_of(const struct cluster *c, const struct cluster_pod *cp)
+static size_t index_of(const struct nominations_node *of, const struct cluster_pod *cp)
 {
     size_t i = 0;
-    while (i < c->nominated.len && strcmp(c->nominated.items[i]->pod->key, cp->pod->key) < 0)
+    while (i < of->pods.len && strcmp(of->pods.items[i]->pod->key, cp->pod->key) < 0)
         i++;
     return i;
 }
 
 static void put_in(struct cluster *c, struct cluster_pod *cp)
 {
-    size_t at = index_of(c, cp);
-    vec_push(&c->nominated, NULL);
-    struct cluster_pod **p = &c->nominated.items[at];
-    memmove(p + 1, p, (c->nominated.len - 1 - at) * sizeof *p);
+    struct nominations_node *of = map_get(&c->nominated, cp->nominated);
+    if (of == NULL) {
+        size_t len = strlen(cp->nominated) + 1;
+        of = mem_array_(1, sizeof *of + len);
+        memcpy(of->name, cp->nominated, len);
+        map_put(&c->nominated, of->name, of);
+    }
+    size_t at = index_of(of, cp);
+    vec_push(&of->pods, NULL);
+    struct cluster_pod **p = &of->pods.items[at];
+    memmove(p + 1, p, (of->pods.len - 1 - at) * sizeof *p);
     *p = cp;
+    tell(c, of->name, of);
+}
+
+static void free_node(struct nominations_node *of)
+{
+    vec_deinit(&of->pods);
+    free(of);
 }
 
 static void take_out(struct cluster *c, const struct cluster_pod *cp)
 {
-    size_t at = index_of(c, cp);
-    while (at < c->nominated.len && c->nominated.items[at] != cp)
+    struct nominations_node *of = map_get(&c->nominated, cp->nominated);
+    size_t at = index_of(of, cp);
+    while (at < of->pods.len && of->pods.items[at] != cp)
         at++; /* a replacement hold (replacement_hold.h) may have the same name */
-    assert(at < c->nominated.len);
-    struct cluster_pod **p = &c->nominated.items[at];
-    memmove(p, p + 1, (--c->nominated.len - at) * sizeof *p);
+    assert(at < of->pods.len);
+    struct cluster_pod **p = &of->pods.items[at];
+    memmove(p, p + 1, (--of->pods.len - at) * sizeof *p);
+    tell(c, of->name, of->pods.len > 0 ? of : NULL);
+    if (of->pods.len > 0)
+        return;
+    map_remove(&c->nominated, of->name);
+    free_node(of);
 }
 
 /* A node that is not there is an event when it comes. */
@@ -61,10 +80,9 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
         node = NULL;
     if (str_eq(cp->nominated, node))
         return 0;
-    cp->version++; /* its own nomination does not block it, so it is a class of its own */
+    cp->version++; /* a gang with nominations is a class of its own */
     if (cp->nominated != NULL) {
         take_out(c, cp);
-        count(c, cp->nominated, false);
         events = note_freed(c, cp->nominated);
         free(cp->nominated);
         cp->nominated = NULL;
@@ -72,7 +90,6 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
     if (node != NULL) {
         cp->nominated = mem_strdup(node);
         put_in(c, cp);
-        count(c, node, true);
     }
     return events;
 }
@@ -106,23 +123,29 @@ void nominations_touch(struct cluster *c, const struct cluster_pod *cp)
         node_table_touch(c->table, cn, false);
 }
 
-uint32_t nominations_count(const struct cluster *c, const char *node)
+struct nominations_node *nominations_of(const struct cluster *c, const char *node)
 {
-    uint32_t n = 0;
-    for (size_t i = 0; i < c->nominated.len; i++)
-        n += str_eq(c->nominated.items[i]->nominated, node);
+    return map_get(&c->nominated, node);
+}
+
+size_t nominations_count(const struct cluster *c)
+{
+    size_t n = 0;
+    void *value;
+    for (size_t i = 0; map_next(&c->nominated, &i, NULL, &value);)
+        n += ((const struct nominations_node *)value)->pods.len;
     return n;
 }
 
-const struct cluster_pod *nominations_next(const struct cluster *c, const struct cluster_pod *pod,
+const struct cluster_pod *nominations_next(const struct cluster_pod *pod,
                                            const struct cluster_node *node, size_t *i)
 {
-    while (node->nominated > 0 && *i < c->nominated.len) {
-        const struct cluster_pod *other = c->nominated.items[(*i)++];
+    const struct nominations_node *of = node->nominated;
+    while (of != NULL && *i < of->pods.len) {
+        const struct cluster_pod *other = of->pods.items[(*i)++];
         bool own = other == pod ||
                    (pod->nominated != NULL && pod->gang != NULL && pod->gang == other->gang);
-        if (!own && other->state == CLUSTER_PENDING && other->pod->priority >= pod->pod->priority &&
-            str_eq(other->nominated, node->name))
+        if (!own && other->state == CLUSTER_PENDING && other->pod->priority >= pod->pod->priority)
             return other;
     }
     return NULL;
@@ -130,7 +153,12 @@ const struct cluster_pod *nominations_next(const struct cluster *c, const struct
 
 void nominations_deinit(struct cluster *c)
 {
-    for (size_t i = 0; i < c->nominated.len; i++)
-        free(c->nominated.items[i]->nominated);
-    vec_deinit(&c->nominated);
+    void *value;
+    for (size_t i = 0; map_next(&c->nominated, &i, NULL, &value);) {
+        struct nominations_node *of = value;
+        for (size_t k = 0; k < of->pods.len; k++)
+            free(of->pods.items[k]->nominated);
+        free_node(of);
+    }
+    map_deinit(&c->nominated);
 }

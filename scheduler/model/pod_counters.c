@@ -17,6 +17,7 @@ void pod_counters_init(struct pod_counters *x)
     map_init(&x->traits);
     map_init(&x->buckets);
     strbuf_init(&x->key);
+    x->search_at = POD_COUNTERS_IDLE_MAX;
 }
 
 static void counter_free(struct pod_counters_counter *k)
@@ -35,6 +36,13 @@ static void traits_free(struct pod_counters_traits *t)
     arena_deinit(&arena);
 }
 
+static void bucket_free(struct pod_counters_bucket *b)
+{
+    vec_deinit(&b->counters);
+    vec_deinit(&b->traits);
+    free(b);
+}
+
 void pod_counters_deinit(struct pod_counters *x)
 {
     void *value;
@@ -42,10 +50,8 @@ void pod_counters_deinit(struct pod_counters *x)
         counter_free(value);
     for (size_t i = 0; map_next(&x->traits, &i, NULL, &value);)
         traits_free(value);
-    for (size_t i = 0; map_next(&x->buckets, &i, NULL, &value);) {
-        vec_deinit(&((struct pod_counters_bucket *)value)->counters);
-        free(value);
-    }
+    for (size_t i = 0; map_next(&x->buckets, &i, NULL, &value);)
+        bucket_free(value);
     map_deinit(&x->counters);
     map_deinit(&x->traits);
     map_deinit(&x->buckets);
@@ -71,9 +77,10 @@ static bool means(const struct cluster *c, const struct pod_counters_counter *k,
     return k->terms_len > 0;
 }
 
-static void link_if_meant(const struct cluster *c, struct pod_counters_counter *k,
+static void link_if_meant(struct cluster *c, struct pod_counters_counter *k,
                           struct pod_counters_traits *t)
 {
+    c->index->looked++;
     if (!means(c, k, t))
         return;
     if (is_hold(k->role))
@@ -91,20 +98,59 @@ static const char *bucket_of(const struct selector *s, struct arena *a)
     return NULL;
 }
 
+static struct pod_counters_bucket *bucket_at(struct pod_counters *x, const char *key)
+{
+    struct pod_counters_bucket *b = map_get(&x->buckets, key);
+    if (b == NULL) {
+        size_t len = strlen(key) + 1;
+        b = mem_array_(1, sizeof *b + len);
+        memcpy(b->key, key, len);
+        map_put(&x->buckets, b->key, b);
+    }
+    return b;
+}
+
 static void put_in_bucket(struct pod_counters *x, struct pod_counters_counter *k)
 {
     if (k->bucket == NULL) {
         vec_push(&x->everywhere, k);
         return;
     }
-    struct pod_counters_bucket *b = map_get(&x->buckets, k->bucket);
-    if (b == NULL) {
-        size_t len = strlen(k->bucket) + 1;
-        b = mem_array_(1, sizeof *b + len);
-        memcpy(b->key, k->bucket, len);
-        map_put(&x->buckets, b->key, b);
+    vec_push(&bucket_at(x, k->bucket)->counters, k);
+}
+
+/* Puts the traits into the bucket of each of their labels. */
+static void sit_down(struct pod_counters *x, struct pod_counters_traits *t)
+{
+    t->places = arena_new(&t->arena, struct pod_counters_place, t->labels.len);
+    for (size_t i = 0; i < t->labels.len; i++) {
+        strbuf_reset(&x->key);
+        strbuf_addf(&x->key, "%s=%s", t->labels.items[i].key, t->labels.items[i].value);
+        struct pod_counters_bucket *b = bucket_at(x, strbuf_str(&x->key));
+        struct pod_counters_seat seat = {.traits = t, .label = i};
+        t->places[i] = (struct pod_counters_place){.bucket = b, .seat = b->traits.len};
+        vec_push(&b->traits, seat);
     }
-    vec_push(&b->counters, k);
+}
+
+static void drop_if_empty(struct pod_counters *x, struct pod_counters_bucket *b)
+{
+    if (b->counters.len + b->traits.len > 0)
+        return;
+    map_remove(&x->buckets, b->key);
+    bucket_free(b);
+}
+
+static void get_up(struct pod_counters *x, struct pod_counters_traits *t)
+{
+    for (size_t i = 0; i < t->labels.len; i++) {
+        struct pod_counters_bucket *b = t->places[i].bucket;
+        size_t seat = t->places[i].seat;
+        vec_remove_swap(&b->traits, seat);
+        if (seat < b->traits.len)
+            b->traits.items[seat].traits->places[b->traits.items[seat].label].seat = seat;
+        drop_if_empty(x, b);
+    }
 }
 
 static void link_all(struct cluster *c, struct pod_counters_traits *t)
@@ -112,18 +158,25 @@ static void link_all(struct cluster *c, struct pod_counters_traits *t)
     struct pod_counters *x = c->index;
     for (size_t i = 0; i < x->everywhere.len; i++)
         link_if_meant(c, x->everywhere.items[i], t);
-    for (size_t i = 0; map_count(&x->buckets) > 0 && i < t->labels.len; i++) {
-        strbuf_reset(&x->key);
-        strbuf_adds(&x->key, t->labels.items[i].key);
-        strbuf_addc(&x->key, '=');
-        strbuf_adds(&x->key, t->labels.items[i].value);
-        struct pod_counters_bucket *b = map_get(&x->buckets, strbuf_str(&x->key));
-        for (size_t k = 0; b != NULL && k < b->counters.len; k++)
+    for (size_t i = 0; i < t->labels.len; i++) {
+        struct pod_counters_bucket *b = t->places[i].bucket;
+        for (size_t k = 0; k < b->counters.len; k++)
             link_if_meant(c, b->counters.items[k], t);
     }
 }
 
-static void add(struct pod_counters_counter *k, uint32_t node, int32_t n)
+static struct pod_counters_few *find_few(struct pod_counters_counter *k, uint32_t node)
+{
+    for (size_t i = 0; i < k->few_len; i++)
+        if (k->few[i].node == node)
+            return &k->few[i];
+    if (k->few_len == POD_COUNTERS_FEW)
+        return NULL;
+    k->few[k->few_len] = (struct pod_counters_few){.node = node};
+    return &k->few[k->few_len++];
+}
+
+static void add_many(struct pod_counters_counter *k, uint32_t node, int32_t n)
 {
     if (node >= k->counts_len) {
         size_t cap = k->counts_len;
@@ -133,6 +186,22 @@ static void add(struct pod_counters_counter *k, uint32_t node, int32_t n)
     }
     k->counts[node] += n;
     assert(k->counts[node] >= 0);
+}
+
+static void add(struct pod_counters_counter *k, uint32_t node, int32_t n)
+{
+    struct pod_counters_few *few = k->counts == NULL ? find_few(k, node) : NULL;
+    if (few != NULL) {
+        few->count += n;
+        assert(few->count >= 0);
+        if (few->count == 0)
+            *few = k->few[--k->few_len];
+        return;
+    }
+    for (size_t i = 0; i < k->few_len; i++)
+        add_many(k, k->few[i].node, k->few[i].count);
+    k->few_len = 0;
+    add_many(k, node, n);
 }
 
 /* From now on every placed pod has traits. There is no counter yet, so nothing is counted. */
@@ -149,18 +218,27 @@ static void activate(struct cluster *c)
     }
 }
 
-static void count_placed(struct cluster *c, struct pod_counters_counter *k)
+/* A new counter meets traits that it may count, and counts their placed pods. */
+static void meet(struct cluster *c, struct pod_counters_counter *k, struct pod_counters_traits *t)
 {
+    link_if_meant(c, k, t);
+    /* the counter is new, so it can only be the last of the list */
+    if (t->counted.len == 0 || t->counted.items[t->counted.len - 1] != k)
+        return;
+    for (const struct cluster_pod *cp = t->pods; cp != NULL; cp = cp->same_next)
+        if (cp->on != NULL)
+            add(k, cp->on->id.number, 1);
+}
+
+static void meet_all(struct cluster *c, struct pod_counters_counter *k)
+{
+    const struct pod_counters_bucket *b =
+        k->bucket != NULL ? map_get(&c->index->buckets, k->bucket) : NULL;
     void *value;
-    for (size_t i = 0; map_next(&c->nodes, &i, NULL, &value);) {
-        const struct cluster_node *cn = value;
-        for (size_t p = 0; p < cn->pods.len; p++) {
-            const struct pod_counters_traits *t = cn->pods.items[p]->traits;
-            /* the counter is new, so it can only be the last of the list */
-            if (t->counted.len > 0 && t->counted.items[t->counted.len - 1] == k)
-                add(k, cn->id.number, 1);
-        }
-    }
+    for (size_t i = 0; b != NULL && i < b->traits.len; i++)
+        meet(c, k, b->traits.items[i].traits);
+    for (size_t i = 0; b == NULL && map_next(&c->index->traits, &i, NULL, &value);)
+        meet(c, k, value);
 }
 
 static void copy_selector(struct selector *to, const struct selector *from, struct arena *a)
@@ -202,7 +280,6 @@ static struct pod_counters_counter *counter_begin(const char *text, enum pod_cou
 static void counter_finish(struct cluster *c, struct pod_counters_counter *k)
 {
     struct pod_counters *x = c->index;
-    void *value;
     activate(c);
     k->number = ++x->numbers;
     map_put(&x->counters, k->text, k);
@@ -212,12 +289,9 @@ static void counter_finish(struct cluster *c, struct pod_counters_counter *k)
             x->with_selector++;
             break;
         }
-    for (size_t i = 0; map_next(&x->traits, &i, NULL, &value);)
-        link_if_meant(c, k, value);
+    meet_all(c, k);
     if (is_hold(k->role))
         x->version++;
-    else
-        count_placed(c, k);
 }
 
 static struct pod_counters_counter *want_terms(struct cluster *c, enum pod_counters_role role,
@@ -334,6 +408,7 @@ static struct pod_counters_traits *traits_new(struct cluster *c, const struct po
         t->labels.items[i].value = arena_strdup(&arena, p->labels.items[i].value);
     }
     t->arena = arena;
+    sit_down(c->index, t);
     link_all(c, t);
     map_put(&c->index->traits, t->text, t);
     if (p->terms != NULL) {
@@ -360,20 +435,31 @@ struct pod_counters_traits *pod_counters_traits_of(struct cluster *c, struct clu
     struct pod_counters_traits *t = map_get(&c->index->traits, strbuf_str(&text));
     if (t == NULL)
         t = traits_new(c, p, strbuf_str(&text));
-    t->pods++;
     cp->traits = t;
+    cp->same_prev = NULL;
+    cp->same_next = t->pods;
+    if (t->pods != NULL)
+        t->pods->same_prev = cp;
+    t->pods = cp;
     return t;
 }
 
 void pod_counters_forget_traits(struct pod_counters *x, struct cluster_pod *cp)
 {
     struct pod_counters_traits *t = cp->traits;
+    if (t == NULL)
+        return;
+    *(cp->same_prev != NULL ? &cp->same_prev->same_next : &t->pods) = cp->same_next;
+    if (cp->same_next != NULL)
+        cp->same_next->same_prev = cp->same_prev;
     cp->traits = NULL;
-    if (t == NULL || --t->pods > 0)
+    cp->same_next = cp->same_prev = NULL;
+    if (t->pods != NULL)
         return;
     for (size_t i = 0; i < t->holds.len; i++)
         pod_counters_drop(t->holds.items[i]);
     map_remove(&x->traits, t->text);
+    get_up(x, t);
     traits_free(t);
 }
 
@@ -416,6 +502,7 @@ static void recount(struct cluster *c)
     void *value;
     for (size_t i = 0; map_next(&c->index->counters, &i, NULL, &value);) {
         struct pod_counters_counter *k = value;
+        k->few_len = 0;
         if (k->counts_len > 0)
             memset(k->counts, 0, k->counts_len * sizeof *k->counts);
     }
@@ -426,21 +513,23 @@ static void recount(struct cluster *c)
     }
 }
 
+/* As many counters as there are may come until the next search: what it costs for each stays the
+ * same, however many there are. */
 static void drop_idle(struct cluster *c)
 {
     struct pod_counters *x = c->index;
     void *value;
     size_t idle = 0;
-    x->searched = x->numbers;
     for (size_t i = 0; map_next(&x->counters, &i, NULL, &value);)
         idle += ((const struct pod_counters_counter *)value)->users == 0;
+    x->search_at = x->numbers + POD_COUNTERS_IDLE_MAX + map_count(&x->counters) - idle;
     if (idle <= POD_COUNTERS_IDLE_MAX)
         return;
     x->everywhere.len = 0;
     for (size_t i = 0; map_next(&x->buckets, &i, NULL, &value);) {
-        vec_deinit(&((struct pod_counters_bucket *)value)->counters);
-        map_remove(&x->buckets, ((struct pod_counters_bucket *)value)->key);
-        free(value);
+        struct pod_counters_bucket *b = value;
+        b->counters.len = 0;
+        drop_if_empty(x, b);
     }
     for (size_t i = 0; map_next(&x->counters, &i, NULL, &value);) {
         struct pod_counters_counter *k = value;
@@ -465,7 +554,7 @@ bool pod_counters_refresh(struct cluster *c)
 {
     struct pod_counters *x = c->index;
     uint64_t now = c->objects->generation[API_OBJECTS_NAMESPACES];
-    if (x->numbers >= x->searched + POD_COUNTERS_IDLE_MAX)
+    if (x->numbers >= x->search_at)
         drop_idle(c);
     if (now == x->namespaces)
         return false;

@@ -11,7 +11,7 @@
  *
  * Pods with the same namespace, labels, terms and terminating state share their traits, which list
  * the counters that count such a pod. Placing a pod costs one addition per such counter. A new
- * counter visits every placed pod once. While no pod uses affinity or spread there are no counters
+ * counter visits the placed pods that it counts. While no pod uses affinity or spread there are no counters
  * and no traits, and this costs nothing.
  *
  * Counts are by the number of the node's id, including nodes unknown to the API server; domains.h
@@ -44,6 +44,13 @@ enum pod_counters_role {
     POD_COUNTERS_HOLDS_PREFERRED_ANTI,
 };
 
+struct pod_counters_few {
+    uint32_t node; /* its number */
+    int32_t count;
+};
+
+enum { POD_COUNTERS_FEW = 8 };
+
 struct pod_counters_counter {
     struct arena arena; /* of the counter and all it points to */
     const char *text;
@@ -55,7 +62,11 @@ struct pod_counters_counter {
     const char *ns;       /* POD_COUNTERS_SPREADS */
     const char *bucket;   /* "key=value" that a selected pod must have, or NULL */
     size_t users;         /* classes that read it, and traits that hold it */
-    int32_t *counts;      /* by number of the node; heap */
+    /* The counts that are not 0, unsorted, while they are few: most counters of a cluster with many
+     * terms are about one pod. Then all, by number of the node; heap, or NULL. */
+    struct pod_counters_few few[POD_COUNTERS_FEW];
+    size_t few_len;
+    int32_t *counts;
     size_t counts_len;
 };
 
@@ -66,7 +77,8 @@ struct pod_counters_traits {
     const char *ns;
     struct labels labels;
     bool terminating;
-    size_t pods; /* that have these traits */
+    struct cluster_pod *pods;          /* that have these traits: a list by their same_next */
+    struct pod_counters_place *places; /* in a bucket for each label, in the arena */
     /* counters that count such a placed pod */
     struct VEC(struct pod_counters_counter *) counted;
     /* POD_COUNTERS_HOLDS_* whose term selects such a pod */
@@ -75,9 +87,20 @@ struct pod_counters_traits {
     struct VEC(struct pod_counters_counter *) holds;
 };
 
+/* What may be about a label: counters whose pods must have it, and traits that have it. A new
+ * counter looks only at these traits, new traits only at these counters. */
 struct pod_counters_bucket {
     struct VEC(struct pod_counters_counter *) counters;
+    struct VEC(struct pod_counters_seat {
+        struct pod_counters_traits *traits;
+        size_t label; /* index of it */
+    }) traits;
     char key[];
+};
+
+struct pod_counters_place {
+    struct pod_counters_bucket *bucket;
+    size_t seat; /* index in bucket->traits */
 };
 
 struct pod_counters {
@@ -87,7 +110,8 @@ struct pod_counters {
     struct map buckets;  /* "key=value" -> struct pod_counters_bucket */
     struct VEC(struct pod_counters_counter *) everywhere; /* counters without a bucket */
     uint64_t numbers;                                     /* given to counters so far */
-    uint64_t searched;    /* numbers at the last search for idle counters */
+    uint64_t search_at;   /* numbers at which idle counters are searched for */
+    uint64_t looked;      /* counters and traits compared, for tests */
     uint64_t version;     /* changes with the POD_COUNTERS_HOLDS_* counters */
     uint64_t namespaces;  /* generation of the namespace labels in use */
     size_t with_selector; /* counters with a namespaceSelector */
@@ -125,5 +149,10 @@ void pod_counters_print_terms(const struct podterms *t, struct strbuf *out);
 
 static inline int32_t pod_counters_count(const struct pod_counters_counter *k, uint32_t node)
 {
-    return node < k->counts_len ? k->counts[node] : 0;
+    if (k->counts != NULL)
+        return node < k->counts_len ? k->counts[node] : 0;
+    for (size_t i = 0; i < k->few_len; i++)
+        if (k->few[i].node == node)
+            return k->few[i].count;
+    return 0;
 }

@@ -13,16 +13,42 @@ void topologies_init(struct topologies *t)
     map_init(&t->by_key);
 }
 
+static void topology_free(struct topology *one)
+{
+    arena_deinit(&one->arena);
+    free(one->key);
+    free(one);
+}
+
 void topologies_deinit(struct topologies *t)
+{
+    void *value;
+    for (size_t i = 0; map_next(&t->by_key, &i, NULL, &value);)
+        topology_free(value);
+    map_deinit(&t->by_key);
+}
+
+static void free_idle(struct topologies *t)
 {
     void *value;
     for (size_t i = 0; map_next(&t->by_key, &i, NULL, &value);) {
         struct topology *one = value;
-        arena_deinit(&one->arena);
-        free(one->key);
-        free(one);
+        if (one->users > 0)
+            continue;
+        map_remove(&t->by_key, one->key);
+        topology_free(one);
     }
-    map_deinit(&t->by_key);
+    t->idle = 0;
+}
+
+void topologies_use(struct topologies *t, struct topology *one)
+{
+    t->idle -= one->users++ == 0;
+}
+
+void topologies_drop(struct topologies *t, struct topology *one)
+{
+    t->idle += --one->users == 0;
 }
 
 static const char *value_at(const struct topology *t, const struct node_table *table,
@@ -66,6 +92,9 @@ struct topology *topologies_get(struct topologies *t, const struct node_table *t
 {
     struct topology *one = map_get(&t->by_key, key);
     if (one == NULL) {
+        if (t->idle >= TOPOLOGIES_IDLE_MAX)
+            free_idle(t);
+        t->idle++;
         one = mem_new(struct topology, 1);
         one->key = mem_strdup(key);
         one->stale = true;
@@ -79,12 +108,20 @@ struct topology *topologies_get(struct topologies *t, const struct node_table *t
     return one;
 }
 
+/* Those keys of a whose value in b is another. */
+static void mark_stale(struct topologies *t, const struct labels *a, const struct labels *b)
+{
+    for (size_t i = 0; i < a->len; i++) {
+        const char *key = a->items[i].key;
+        struct topology *one = map_get(&t->by_key, key);
+        if (one != NULL)
+            one->stale |= !str_eq(labels_get(a, key), labels_get(b, key));
+    }
+}
+
 void topologies_labels_changed(struct topologies *t, const struct labels *old,
                                const struct labels *now)
 {
-    void *value;
-    for (size_t i = 0; map_next(&t->by_key, &i, NULL, &value);) {
-        struct topology *one = value;
-        one->stale |= !str_eq(labels_get(old, one->key), labels_get(now, one->key));
-    }
+    mark_stale(t, old, now);
+    mark_stale(t, now, old);
 }

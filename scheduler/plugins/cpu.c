@@ -20,7 +20,7 @@ static const struct cpu_accounts *accounts_for(const struct plugin_ask *ask,
 {
     const struct cluster_pod *other;
     const struct cpu_accounts *b = &node->cpus;
-    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;) {
+    for (size_t i = 0; (other = nominations_next(ask->pod, node, &i)) != NULL;) {
         struct cpu_grant grant;
         if (other->cpu == NULL)
             continue;

@@ -124,7 +124,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     const char *lacked = rejections_against(ask->cluster, ask->pod, node);
     if (lacked != NULL)
         return refuse(why, REASON_REJECTED, lacked);
-    if (node->nominated == 0) {
+    if (node->nominated == NULL) {
         if (has_capacity(ask, node, &node->used, a, why))
             return reservation_capacity_allows(ask->cluster, ask->pod, node, why);
         look_at_size(ask, node, a, why);
@@ -132,7 +132,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
     }
     struct resource_vector used = {0};
     resource_vector_account(&used, &node->used, 1);
-    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
+    for (size_t i = 0; (other = nominations_next(ask->pod, node, &i)) != NULL;)
         resource_vector_account(&used, &other->request, 1);
     bool has = has_capacity(ask, node, &used, a, why);
     resource_vector_deinit(&used);
@@ -234,8 +234,9 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     strbuf_addc(out, 'Y');
     class_key_number(out, cp->pod->priority);
     class_key_number(out, ask->packing);
-    if (cp->nominated != NULL)
-        class_key_text(out, cp->gang != NULL ? cp->gang->key : cp->pod->key);
+    /* A lone pod's own nomination matters on one node only: pod_class.own_place. */
+    if (cp->nominated != NULL && cp->gang != NULL && cp->gang->form != GANG_NONE)
+        class_key_text(out, cp->gang->key);
     if (cp->pod->active_deadline_s > 0) {
         strbuf_addc(out, 'D');
         class_key_number(out, cp->pod->active_deadline_s);

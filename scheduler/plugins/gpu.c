@@ -16,7 +16,7 @@ static const struct gpu_accounts *accounts_for(const struct plugin_ask *ask,
 {
     const struct cluster_pod *other;
     const struct gpu_accounts *l = &node->gpu_accounts;
-    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;) {
+    for (size_t i = 0; (other = nominations_next(ask->pod, node, &i)) != NULL;) {
         struct grant grant = {0};
         struct gpu_accounts_why no;
         if (!other->gpu.any)

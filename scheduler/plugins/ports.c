@@ -54,7 +54,7 @@ static bool is_taken(const struct plugin_ask *ask, const struct container_port *
          i < node->ports.len && node->ports.items[i].port->host_port == port->host_port; i++)
         if (conflict(port, node->ports.items[i].port))
             return true;
-    for (size_t i = 0; (other = nominations_next(ask->cluster, ask->pod, node, &i)) != NULL;)
+    for (size_t i = 0; (other = nominations_next(ask->pod, node, &i)) != NULL;)
         if (other->has_ports && any_port(other->pod, port))
             return true;
     return false;
@@ -76,7 +76,7 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
                    struct reason *why)
 {
     const struct pod *p = ask->pod->pod;
-    if ((node->ports.len == 0 && node->nominated == 0) || !ask->pod->has_ports)
+    if ((node->ports.len == 0 && node->nominated == NULL) || !ask->pod->has_ports)
         return true;
     const struct container_port *port =
         first_taken(ask, p->containers, p->containers_len, false, node);

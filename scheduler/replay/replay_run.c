@@ -14,6 +14,7 @@
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"
 #include "scheduler/cycle/cpu_lending.h"
+#include "scheduler/model/nominations.h"
 
 static void gang_changed(void *arg, struct gang *g)
 {
@@ -124,20 +125,28 @@ static int by_away(const void *a, const void *b)
     return strcmp(x->pod, y->pod);
 }
 
+static void note_leaving_for(struct replay_run *r, const struct cluster_pod *cp,
+                             const struct cluster_node *on)
+{
+    for (size_t i = 0; i < on->pods.len; i++) {
+        const struct cluster_pod *other = on->pods.items[i];
+        if (cp->state == CLUSTER_PENDING && cp->gang != NULL && other->pod->terminating &&
+            other->pod->priority < cp->pod->priority)
+            note_away(r, other, cp->pod->key);
+    }
+}
+
 /* Pods that were already terminating, and whose capacity another pod waits for. */
 static void note_leaving(struct replay_run *r)
 {
     const struct cluster *c = r->cluster;
     size_t before = r->away.len;
-    for (size_t i = 0; i < c->nominated.len; i++) {
-        const struct cluster_pod *cp = c->nominated.items[i];
-        const struct cluster_node *on = cluster_find_node(c, cp->nominated);
-        for (size_t k = 0; on != NULL && k < on->pods.len; k++) {
-            const struct cluster_pod *other = on->pods.items[k];
-            if (cp->state == CLUSTER_PENDING && cp->gang != NULL && other->pod->terminating &&
-                other->pod->priority < cp->pod->priority)
-                note_away(r, other, cp->pod->key);
-        }
+    void *value;
+    for (size_t i = 0; map_next(&c->nominated, &i, NULL, &value);) {
+        const struct nominations_node *of = value;
+        const struct cluster_node *on = cluster_find_node(c, of->name);
+        for (size_t k = 0; on != NULL && k < of->pods.len; k++)
+            note_leaving_for(r, of->pods.items[k], on);
     }
     if (r->away.len > before) /* pods are unordered */
         qsort(&r->away.items[before], r->away.len - before, sizeof r->away.items[0], by_away);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "lib/base/str.h"
+#include "scheduler/cache/gangs.h"
+#include "scheduler/cache/gangs_settings.h"
 
 static const char *value_of(const struct cluster_node *n, const char *key)
 {
@@ -244,5 +246,51 @@ bool oracle_index(const struct cluster *c)
                     got);
             same = false;
         }
+    return same;
+}
+
+static bool agrees(const struct gang *g, const char *what, int64_t expected, int64_t is)
+{
+    if (expected != is)
+        fprintf(stderr, "%s: %s: expected %lld, got %lld\n", g->key, what, (long long)expected,
+                (long long)is);
+    return expected == is;
+}
+
+static bool is_gang_right(const struct cluster *c, struct gang *g)
+{
+    struct gang fresh = *g;
+    int32_t waiting = 0, existing = 0, bound = 0, in_quorum = 0;
+    bool uniform = true;
+    gangs_settings_read(c, &fresh);
+    for (size_t i = 0; i < g->members.len; i++) {
+        const struct cluster_pod *cp = g->members.items[i];
+        bool is_bound =
+            (cp->state == CLUSTER_BOUND || cp->state == CLUSTER_FINISHED) && !cp->pod->terminating;
+        waiting += cluster_pod_is_schedulable(cp);
+        existing += !cp->pod->gated && !cp->pod->terminating;
+        bound += is_bound;
+        in_quorum += is_bound && cp->in_quorum;
+        uniform &= gangs_settings_equal(cp, g->members.items[0]);
+    }
+    return agrees(g, "waiting", waiting, gangs_has_waiting(g) ? g->counts[GANG_COUNT_WAITING] : 0) &
+           agrees(g, "existing", existing, gangs_count_existing(g)) &
+           agrees(g, "bound", bound, g->counts[GANG_COUNT_BOUND]) &
+           agrees(g, "in quorum", in_quorum, g->counts[GANG_COUNT_BOUND_IN_QUORUM]) &
+           agrees(g, "size", fresh.min_available, g->min_available) &
+           agrees(g, "conflict", fresh.min_conflict, g->min_conflict) &
+           agrees(g, "match-policy", (int64_t)fresh.match, (int64_t)g->match) &
+           agrees(g, "priority", fresh.priority, g->priority) &
+           agrees(g, "age", fresh.since_ns, g->since_ns) &
+           (gangs_is_lone(g) || agrees(g, "satisfied", in_quorum > 0, g->satisfied)) &
+           (gangs_is_lone(g) || !g->uniform || agrees(g, "uniform", true, uniform));
+}
+
+bool oracle_gangs(const struct cluster *c)
+{
+    void *value;
+    bool same = true;
+    for (size_t i = 0; map_next(&c->gangs, &i, NULL, &value);)
+        same &= is_gang_right(c, value);
     return same;
 }

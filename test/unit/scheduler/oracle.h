@@ -13,3 +13,5 @@ bool oracle_spread(const struct cluster *c, const struct pod *p, const struct cl
 bool oracle_interpod(const struct cluster *c, const struct pod *p, const struct cluster_node *node);
 /* Every counter of the index against a recount; prints what differs. */
 bool oracle_index(const struct cluster *c);
+/* What each gang knows of its members against a walk over them; prints what differs. */
+bool oracle_gangs(const struct cluster *c);

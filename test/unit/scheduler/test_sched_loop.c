@@ -475,6 +475,82 @@ static void a_victim_that_cannot_be_sent_away(void **state)
     expect_done();
 }
 
+static void await_evicting(const char *key)
+{
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS; !find(key)->evicting; loop_once(k.loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("%s is not evicted", key);
+}
+
+/* As an admission webhook may have it. */
+static void another_victim_is_chosen_when_one_cannot_be_deleted(void **state)
+{
+    (void)state;
+    twin_script_for(k.twin, "/pods/low1/status", 200, "", "{}");
+    twin_script_for(k.twin, "/pods/low1", 403, "", "{}");
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000),
+          NODE(.name = "n2", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low1", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low2", .node = "n2", .priority = 2, .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
+    settle();
+    await_evicting("d/low2");
+    expect_true("the first one stays", find("d/low1")->stays && !find("d/low1")->evicting);
+    shell_await(k.twin, "DELETE", "/pods/low2", 1);
+    shell_await(k.twin, "PATCH", "EvictionFailed", 1);
+    expect_int("tried once", 1, shell_count(k.twin, "DELETE", "/pods/low1"));
+    expect_str("its node is promised to nobody", "n2", find("d/high")->nominated);
+    victims_follow(&k.sched.victims, clock_mono_ms() + VICTIMS_STAY_MS, 0);
+    expect_true("it may be chosen again later", !find("d/low1")->stays);
+    for (int64_t i = 0, delay_ms = VICTIMS_STAY_MS; i < 3; i++, delay_ms *= 2) {
+        victims_failed(&k.sched.victims, find("d/low1"));
+        victims_follow(&k.sched.victims, clock_mono_ms() + 2 * delay_ms - 1000, 0);
+        expect_true("each time for twice as long", find("d/low1")->stays);
+        victims_follow(&k.sched.victims, clock_mono_ms() + 2 * delay_ms, 0);
+        expect_true("and not longer", !find("d/low1")->stays);
+    }
+    expect_done();
+}
+
+/* A finalizer, or a kubelet that does not answer. */
+static void a_victim_that_does_not_go_is_given_up(void **state)
+{
+    (void)state;
+    RESET(&k.intake, INTAKE_NODES, NODE(.name = "n1", .cpu_milli = 1000));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low", .node = "n1", .priority = 1, .c = {{.cpu_milli = 1000}}));
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "high", .priority = 5, .c = {{.cpu_milli = 1000}}));
+    settle();
+    shell_await(k.twin, "DELETE", "/namespaces/d/pods/low", 1);
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_PUT,
+         POD(.name = "low", .node = "n1", .priority = 1, .terminating = true,
+             .c = {{.cpu_milli = 1000}}));
+    settle();
+    expect_str("it waits", "n1", find("d/high")->nominated);
+    int64_t leaves_ms = find("d/low")->pod->leaves_ns / 1000000;
+    victims_follow(&k.sched.victims, clock_mono_ms() + 200000, leaves_ms - 1);
+    expect_true("its grace period is not over", !find("d/low")->stays);
+    victims_follow(&k.sched.victims, clock_mono_ms() + 400000, leaves_ms);
+    expect_true("it is", find("d/low")->stays);
+    expect_true("nothing is promised any more", find("d/high")->nominated == NULL);
+    for (int64_t end = clock_mono_ms() + SHELL_WAIT_MS;
+         strstr(str_or_empty(why_of("d/high")), "did not go") == NULL; loop_once(k.loop, 20))
+        if (clock_mono_ms() >= end)
+            fail_msg("it is told: %s", str_or_empty(why_of("d/high")));
+    expect_true("who is told so",
+                strstr(why_of("d/high"),
+                       "; 1 pod of lower priority on n1 did not go, and is left alone for now") !=
+                    NULL);
+    SEND(&k.intake, INTAKE_PODS, REFLECTOR_DELETE, POD(.name = "low", .node = "n1"));
+    await_state("d/high", CLUSTER_ASSUMED);
+    expect_int("deleted once", 1, shell_count(k.twin, "DELETE", NULL));
+    expect_done();
+}
+
 /* Capacity is reserved for a gang that has waited long: a pod that would run too long is told so,
  * and the gang starts when the pod in its way has ended. */
 static void room_is_kept_for_a_gang_that_waited(void **state)
@@ -608,6 +684,8 @@ int main(void)
         TEST(after_a_pause_nothing_new_is_tried),
         TEST(less_important_pods_make_room),
         TEST(a_victim_that_cannot_be_sent_away),
+        TEST(another_victim_is_chosen_when_one_cannot_be_deleted),
+        TEST(a_victim_that_does_not_go_is_given_up),
         TEST(room_for_a_whole_gang),
         TEST(a_gang_that_does_not_get_one_of_its_places),
         TEST(a_gang_that_no_event_woke_is_counted),

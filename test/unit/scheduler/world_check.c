@@ -88,6 +88,7 @@ void world_check(const struct world *w)
     MUST(w,
          c->index->namespaces != c->objects->generation[API_OBJECTS_NAMESPACES] || oracle_index(c),
          "the index");
+    MUST(w, oracle_gangs(c), "the gangs");
     world_check_policies(w);
     MUST(w, w->pipeline.classes->disagreed == 0, "a class and the plugins disagreed");
     MUST(w, on_nodes == holding, "%zu and %zu", on_nodes, holding);

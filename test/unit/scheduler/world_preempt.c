@@ -112,7 +112,7 @@ static bool is_firm(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->nominations_len; i++)
         if (r->nominations[i].node != NULL &&
-            (r->nominations[i].node->nominated > 0 ||
+            (r->nominations[i].node->nominated != NULL ||
              (r->nominations[i].pod->cpu != NULL &&
               (r->nominations[i].pod->cpu->apart == CPU_REQUEST_APART ||
                (count_promised(r) > 1 &&

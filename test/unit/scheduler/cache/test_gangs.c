@@ -6,6 +6,7 @@
  */
 #include "test/unit/scheduler/gangs_kit.h"
 #include "scheduler/cache/gangs.h"
+#include "test/unit/scheduler/oracle.h"
 
 static void a_lone_pod_is_a_gang_of_one(void **state)
 {
@@ -50,6 +51,47 @@ static void a_lone_pod_has_a_gang_until_it_is_bound(void **state)
     expect_true("one that was bound before we came", cluster_find_pod(&c, "d/early")->gang == NULL);
     (void)PUT(.name = "p", .uid = "another");
     expect_str("one of the same name that waits", "ok", verdict("pod d/p"));
+    expect_done();
+}
+
+/* They come, are placed and bound, and go, the oldest first. */
+static void members_of_one_mind_are_not_read_again(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    struct fixture_pod f = {.labels = MEMBER("g", "20")};
+    (void)cluster_put_node(&c, fixture_make_node(&(struct fixture_node){.name = "n1"}));
+    for (int i = 0; i < N; i++) {
+        f.name = arena_printf(&arena, "m%d", i);
+        f.created_s = i;
+        (void)put(&f);
+    }
+    const struct gang *g = map_get(&c.gangs, "gang d/g");
+    uint64_t reads = g->reads;
+    expect_true("at its first members only", reads <= 2);
+    expect_int("all exist", N, gangs_count_existing(g));
+    for (int i = 0; i < N; i++) {
+        f.name = arena_printf(&arena, "m%d", i);
+        f.created_s = i;
+        (void)cluster_assume(&c, cluster_find_pod(&c, arena_printf(&arena, "d/m%d", i)),
+                             cluster_find_node(&c, "n1"), &(struct grant){0});
+        expect_true("what is known is right", oracle_gangs(&c));
+        f.node = "n1";
+        (void)put(&f);
+        f.node = NULL;
+        expect_true("the quorum", oracle_gangs(&c) && g->satisfied == (i + 1 >= 20));
+    }
+    expect_true("none waits", !gangs_has_waiting(g));
+    for (int i = 0; i < N - 1; i++) {
+        (void)cluster_remove_pod(&c, arena_printf(&arena, "d/m%d", i), NULL, hooks);
+        expect_true("of those that are left", oracle_gangs(&c));
+    }
+    expect_true("nothing was read again", g->reads == reads);
+    (void)PUT(.name = "other", .labels = MEMBER("g", "30"), .priority = 3);
+    expect_true("but when one says another thing", g->reads > reads && g->min_available == 30);
+    expect_true("which is right", oracle_gangs(&c));
+    (void)cluster_remove_pod(&c, "d/other", NULL, hooks);
+    expect_true("and when it is gone", oracle_gangs(&c) && g->min_available == 20);
     expect_done();
 }
 
@@ -311,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_lone_pod_is_a_gang_of_one),
         T(a_lone_pod_has_a_gang_until_it_is_bound),
+        T(members_of_one_mind_are_not_read_again),
         T(a_form_that_is_not_legal_waits_with_its_reason),
         T(pods_must_exist),
         T(a_member_that_succeeded_counts_and_holds_nothing),

@@ -3,6 +3,7 @@
  * A gang of two on a node for two: one member is lost, and a stranger wants its room.
  */
 #include "scheduler/cache/replacement_hold.h"
+#include "scheduler/model/nominations.h"
 
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cycle/attempt.h"
@@ -52,7 +53,7 @@ static void the_replacement_finds_its_room(void **state)
     expect_true("but for the new member", place("d/b2"));
     expect_int("and that is that", 0, (int64_t)replacement_hold_count(&c));
     expect_true("it has no promise left", cluster_find_pod(&c, "d/b2")->nominated == NULL);
-    expect_int("nor is one on the node", 0, (int64_t)cluster_find_node(&c, "n")->nominated);
+    expect_int("nor is one on the node", 0, (int64_t)nominations_count(&c));
     expect_done();
 }
 
@@ -213,7 +214,7 @@ static void a_gang_that_waits_for_another_pod_keeps_it(void **state)
     PUT(CPU(1000), .name = "x2", .labels = three, .annotations = always);
     expect_true("two of three exist: nobody goes", !place("d/x2"));
     expect_int("the slot stays", 1, (int64_t)replacement_hold_count(&c));
-    expect_int("on the node", 1, (int64_t)cluster_find_node(&c, "n")->nominated);
+    expect_int("on the node", 1, (int64_t)nominations_count(&c));
     PUT(CPU(1000), .name = "s1");
     PUT(CPU(1000), .name = "s2");
     expect_true("a stranger has what is free", place("d/s1"));

@@ -204,7 +204,7 @@ static void promises_are_taken_back(void **state)
     PUT(.name = "a", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
     PUT(.name = "b", .labels = MEMBER("g", "2"), .priority = 5, CPU(4000));
     (void)try_gang("gang d/g");
-    expect_int("promised", 2, (int64_t)c.nominated.len);
+    expect_int("promised", 2, (int64_t)nominations_count(&c));
     (void)cluster_remove_pod(&c, "d/a", NULL, NULL);
     expect_str("a gang that lost a member holds nothing", "b>- ;", try_gang("gang d/g"));
     expect_int("it waits for it", CYCLE_WAITING, result.verdict);
@@ -214,7 +214,7 @@ static void promises_are_taken_back(void **state)
     (void)cluster_remove_pod(&c, "d/v", NULL, NULL);
     PUT(.name = "x", .node = "n1", .priority = 9, CPU(4000));
     expect_str("somebody more important took it", "a>- b>- ;", try_gang("gang d/g"));
-    expect_int("nobody is promised anything", 0, (int64_t)c.nominated.len);
+    expect_int("nobody is promised anything", 0, (int64_t)nominations_count(&c));
     expect_true("and nothing is awaited", !result.awaits);
     expect_done();
 }

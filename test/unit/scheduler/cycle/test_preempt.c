@@ -272,6 +272,15 @@ static void make_world(void)
                                             .other_amount = 1 + roll(2)}});
         cp->pod->started_ns = roll(5);
     }
+    for (int64_t i = roll(4); i-- > 0;) {
+        (void)snprintf(name, sizeof name, "w%d", (int)i);
+        char on[16];
+        (void)snprintf(on, sizeof on, "n%d", (int)roll(nodes));
+        PUT(.name = name, .nominated = on, .priority = (int32_t)roll(8),
+            .c = {{.cpu_milli = roll(6) * 500,
+                   .other = roll(2) ? "a.b/c" : NULL,
+                   .other_amount = 1}});
+    }
     for (int64_t i = roll(3); i-- > 0;)
         put_budget(i == 0 ? "x" : "y", roll(2) ? "a" : "b", (int)roll(3));
 }
@@ -335,9 +344,79 @@ static void random_clusters(void **state)
     expect_done();
 }
 
+/* What was tried in vain is tried again when it may have changed. */
+static void a_node_tried_in_vain_is_passed_over_until_it_changes(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    for (int i = 0; i < N; i++) {
+        const char *node = arena_printf(&arena, "n%03d", i);
+        (void)cluster_put_node(&c, NODE(.name = node, .cpu_milli = 1000));
+        PUT(.name = arena_printf(&arena, "v%03d", i), .node = node, .priority = 9, CPU(1000));
+    }
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(1000));
+    struct preempt_choice choice = choose(p);
+    expect_str("none is less important", "-", said(&choice));
+    const struct pod_class *k = equivalence_ask(&pipeline, p);
+    expect_int("nothing is left to try", N, (int64_t)equivalence_next(k, 0, N));
+    PUT(.name = "v070", .node = "n070", .priority = 1, CPU(1000));
+    k = equivalence_ask(&pipeline, p);
+    expect_int("one changed", 70, (int64_t)equivalence_next(k, 0, N));
+    expect_int("no other", N, (int64_t)equivalence_next(k, 71, N));
+    choice = choose(p);
+    expect_str("it will do", "n070: v070", said(&choice));
+    PUT(.name = "q", .nominated = "n070", .priority = 5, CPU(1000));
+    choice = choose(p);
+    expect_str("it is another pod's now", "-", said(&choice));
+    (void)nominations_set(&c, p, "n070");
+    struct cluster_pod *twin = PUT(.name = "r", .priority = 5, CPU(1000));
+    choice = choose(twin);
+    expect_str("not for its twin either", "-", said(&choice));
+    (void)cluster_remove_pod(&c, "d/q", NULL, NULL);
+    choice = choose(twin);
+    expect_str("p waits for it", "-", said(&choice));
+    choice = choose(p);
+    expect_str("which is its own", "n070: v070", said(&choice));
+    expect_done();
+}
+
+/* Its eviction failed, or a finalizer keeps it. */
+static void a_pod_that_stays_is_no_victim(void **state)
+{
+    (void)state;
+    (void)cluster_put_node(&c, NODE(.name = "n1", .cpu_milli = 1000));
+    (void)cluster_put_node(&c, NODE(.name = "n2", .cpu_milli = 1000));
+    struct cluster_pod *a = PUT(.name = "a", .node = "n1", .priority = 1, CPU(1000));
+    struct cluster_pod *b = PUT(.name = "b", .node = "n2", .priority = 2, CPU(1000));
+    struct cluster_pod *p = PUT(.name = "p", .priority = 5, CPU(1000));
+    struct preempt_choice choice = choose(p);
+    expect_str("the least important", "n1: a", said(&choice));
+    (void)cluster_set_staying(&c, a, true);
+    choice = choose(p);
+    expect_str("the next one", "n2: b", said(&choice));
+    (void)cluster_set_staying(&c, b, true);
+    choice = choose(p);
+    expect_str("none", "-", said(&choice));
+    a = PUT(.name = "a", .node = "n1", .priority = 1, .terminating = true, CPU(1000));
+    choice = choose(p);
+    expect_str("nobody waits for it", "-", said(&choice));
+    expect_true("nor did before", !preempt_awaits(&c, p));
+    expect_int("it may go after all", EVENT_POD_GONE, cluster_set_staying(&c, a, false));
+    choice = choose(p);
+    expect_str("it is leaving", "n1", said(&choice));
+    (void)cluster_remove_pod(&c, "d/b", NULL, NULL);
+    expect_int("what is gone does not stay", 0, (int64_t)c.staying.len);
+    expect_done();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(the_rules), T(the_first_change_counts), T(whom_it_awaits),
-                                       T(who_is_more_important), T(random_clusters)};
+    const struct CMUnitTest tests[] = {T(the_rules),
+                                       T(the_first_change_counts),
+                                       T(whom_it_awaits),
+                                       T(who_is_more_important),
+                                       T(a_node_tried_in_vain_is_passed_over_until_it_changes),
+                                       T(a_pod_that_stays_is_no_victim),
+                                       T(random_clusters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

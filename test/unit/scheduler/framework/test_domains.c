@@ -404,6 +404,30 @@ static void nodes_move_between_domains(void **state)
     expect_done();
 }
 
+/* A pod may name any key. */
+static void keys_that_nobody_uses_are_freed(void **state)
+{
+    (void)state;
+    enum { KEYS = 1000 };
+    pipeline.classes->budget = 64 * 1024;
+    struct cluster_pod *first = put(&(struct fixture_pod){
+        .name = "first", .c = {{.cpu_milli = 2}}, .spec = ANTI(TERM("zone", "web"))});
+    for (int i = 0; i < KEYS; i++) {
+        const char *spec =
+            arena_printf(&arena, ANTI("{\"topologyKey\":\"k%d\"," SELECTS("web") "}"), i);
+        expect_true("it goes somewhere",
+                    best(put(&(struct fixture_pod){.name = arena_printf(&arena, "p%d", i),
+                                                   .spec = spec})) != NULL);
+    }
+    expect_true("as many as the classes in use, and some that are idle",
+                map_count(&c.topologies->by_key) <=
+                    map_count(&pipeline.classes->by_text) + TOPOLOGIES_IDLE_MAX);
+    expect_true("few classes are in use", map_count(&pipeline.classes->by_text) < KEYS / 2);
+    (void)put(&(struct fixture_pod){.name = "w", .node = "a1", .labels = WEB});
+    expect_str("one that was used before all others", "b1 x", open_nodes(first));
+    expect_done();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(namespaces_are_selected_by_their_labels, setup_nodes,
                                         teardown),
         cmocka_unit_test_setup_teardown(nodes_move_between_domains, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(keys_that_nobody_uses_are_freed, setup_nodes, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

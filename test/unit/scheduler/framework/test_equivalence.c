@@ -72,7 +72,7 @@ static void a_pod_is_looked_up_again_when_it_is_another_one(void **state)
     expect_true("it asks for more", class_of("p", 200) != k);
     expect_true("and for as much as before", class_of("p", 100) == k);
     (void)nominations_set(&c, cp, "n1");
-    expect_true("it is nominated", equivalence_ask(&pipeline, cp) != k);
+    expect_true("a nominated lone pod stays", equivalence_ask(&pipeline, cp) == k);
     (void)nominations_set(&c, cp, NULL);
     expect_true("and is not any more", equivalence_ask(&pipeline, cp) == k);
     uint32_t number = cp->id.number;
@@ -112,6 +112,39 @@ static void only_what_changed_is_asked_again(void **state)
     expect_done();
 }
 
+/* Each is entitled to its own node only, which the other pods of the class are refused. */
+static void nominated_lone_pods_share_their_answers(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    struct cluster_pod *pods[N];
+    for (int i = 0; i < N; i++) {
+        const char *node = arena_printf(&arena, "n%02d", i);
+        (void)cluster_put_node(&c, NODE(.name = node, .cpu_milli = 1000));
+        pods[i] = put(&(struct fixture_pod){.name = arena_printf(&arena, "p%02d", i),
+                                            .nominated = node,
+                                            .c = {{.cpu_milli = 1000}}});
+    }
+    struct cluster_pod *q = put(&(struct fixture_pod){.name = "q", .c = {{.cpu_milli = 1000}}});
+    expect_str("none is left for others", NULL, best(q));
+    for (int i = 0; i < N; i++)
+        expect_str("its own node", pods[i]->nominated, best(pods[i]));
+    expect_str("still none", NULL, best(q));
+    expect_int("classes", 1, (int64_t)pipeline.classes->made);
+    expect_int("built", 1, (int64_t)pipeline.classes->rebuilt);
+    expect_true("asked about two nodes for each pod", pipeline.classes->asked <= N + 2 * (N + 1));
+    expect_int("disagreements", 0, (int64_t)pipeline.classes->disagreed);
+    const struct gang *lone = pods[0]->gang;
+    expect_true("the pod of a gang is a class of its own",
+                lone != NULL && equivalence_ask(&pipeline, put(&(struct fixture_pod){
+                                                               .name = "m",
+                                                               .labels = MEMBER("g", "1"),
+                                                               .nominated = "n00",
+                                                               .c = {{.cpu_milli = 1000}}})) !=
+                                    equivalence_ask(&pipeline, q));
+    expect_done();
+}
+
 static void a_refusal_asks_again_only_what_changed(void **state)
 {
     (void)state;
@@ -128,25 +161,25 @@ static void a_refusal_asks_again_only_what_changed(void **state)
         "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1 on n), 1 is "
         "cordoned",
         reasons_sentence(&choice.why, &arena));
-    r->nodes[1].free = 1700; /* what is remembered, not what is */
+    r->nodes[0].free = 1700; /* what is remembered, not what is */
     pipeline_choose(&pipeline, p, &arena, &choice);
     expect_str(
         "not asked again",
-        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1700m on o), 1 "
+        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1700m on n), 1 "
         "is cordoned",
         reasons_sentence(&choice.why, &arena));
-    (void)cluster_put_node(&c, NODE(.name = "o", .cpu_milli = 600));
+    (void)cluster_put_node(&c, NODE(.name = "n", .cpu_milli = 400));
     pipeline_choose(&pipeline, p, &arena, &choice);
     expect_str(
-        "asked again",
-        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 1 on n), 1 is "
+        "asked again, and another one is the best now",
+        "0/3 nodes fit: 2 have too little cpu even when empty (asked: 2, largest: 500m on o), 1 is "
         "cordoned",
         reasons_sentence(&choice.why, &arena));
     (void)cluster_put_node(&c, NODE(.name = "q", .cpu_milli = 1000));
     pipeline_choose(&pipeline, p, &arena, &choice);
     expect_str(
         "a reason that nobody has any more",
-        "0/3 nodes fit: 3 have too little cpu even when empty (asked: 2, largest: 1 on n); no node "
+        "0/3 nodes fit: 3 have too little cpu even when empty (asked: 2, largest: 1 on q); no node "
         "could ever take it",
         reasons_sentence(&choice.why, &arena));
     expect_int("nor its events", EVENT_NODE_ADDED | EVENT_NODE_CAPACITY | EVENT_POD_GONE,
@@ -210,6 +243,7 @@ int main(void)
         T(who_shares_a_class),
         T(a_pod_is_looked_up_again_when_it_is_another_one),
         T(only_what_changed_is_asked_again),
+        T(nominated_lone_pods_share_their_answers),
         T(a_refusal_asks_again_only_what_changed),
         T(the_least_used_class_goes_first),
         T(a_class_that_is_wrong_does_no_harm),

@@ -90,6 +90,45 @@ static void a_status_is_no_event(void **state)
     expect_done();
 }
 
+/* Terms about different labels have nothing to do with each other. */
+static void terms_about_other_labels_cost_nothing(void **state)
+{
+    (void)state;
+    enum { N = 200 }; /* as many as two nodes take */
+    for (int i = 0; i < N; i++) {
+        const char *app = arena_printf(&arena, "a%d", i);
+        struct cluster_pod *cp = put(&(struct fixture_pod){
+            .name = app, .labels = PAIRS("app", app, "team", "t"), .spec = anti(app)});
+        struct cluster_node *on = cluster_find_node(&c, best(cp));
+        (void)cluster_assume(&c, cp, on, &(struct grant){0});
+    }
+    expect_true("a term is compared with the pods of its label",
+                c.index->looked <= 8 * (uint64_t)N);
+    expect_true("all is counted", oracle_index(&c));
+    expect_done();
+}
+
+/* From a few nodes to many and back. */
+static void a_term_may_be_about_many_nodes(void **state)
+{
+    (void)state;
+    enum { N = 30 };
+    struct cluster_pod *all[N];
+    (void)best(put(&(struct fixture_pod){.name = "q", .spec = anti("web")}));
+    for (int i = 0; i < N; i++) {
+        const char *name = arena_printf(&arena, "m%d", i);
+        (void)cluster_put_node(&c, NODE(.name = name, .labels = PAIRS("host", name)));
+        all[i] = put(&(struct fixture_pod){.name = name, .labels = PAIRS("app", "web")});
+        (void)cluster_assume(&c, all[i], cluster_find_node(&c, name), &(struct grant){0});
+        expect_true("counted", oracle_index(&c));
+    }
+    for (int i = 0; i < N; i++) {
+        cluster_forget(&c, all[i]);
+        expect_true("counted no more", oracle_index(&c));
+    }
+    expect_done();
+}
+
 static void counters_that_nobody_uses_go(void **state)
 {
     (void)state;
@@ -134,6 +173,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(events_only_for_pods_that_count, setup_nodes, teardown),
         cmocka_unit_test_setup_teardown(a_status_is_no_event, setup_nodes, teardown),
+        cmocka_unit_test_setup_teardown(terms_about_other_labels_cost_nothing, setup_nodes,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_term_may_be_about_many_nodes, setup_nodes, teardown),
         cmocka_unit_test_setup_teardown(counters_that_nobody_uses_go, setup_nodes, teardown),
         cmocka_unit_test_setup_teardown(a_node_that_goes_leaves_its_number, setup_nodes, teardown),
     };
