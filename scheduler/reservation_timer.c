@@ -34,25 +34,25 @@ const struct option_row reservation_timer_option_rows[] = {
      .max = 31536000,
      .meta = "SECONDS",
      .help = "After a gang has waited for capacity this long, capacity is reserved for it, so "
-             "that smaller jobs cannot starve it; 0: never."},
+             "that smaller jobs cannot starve it; later if it is not known when the pods in its "
+             "way end; 0: never."},
     {.name = "gang-reserve-for",
      .kind = OPTION_INT,
      .offset = offsetof(struct reservation_timer_options, for_s),
-     .fallback = "1800",
-     .min = 1,
+     .fallback = "0",
+     .min = 0,
      .max = 31536000,
      .meta = "SECONDS",
-     .help = "How long a reservation lasts at most; then other gangs of its priority have their "
-             "turn."},
+     .help = "Ignored, with a warning, and gone in the next release: reserved capacity is kept "
+             "while pods in the gang's way end."},
     {.name = "backfill-assume",
      .kind = OPTION_INT,
      .offset = offsetof(struct reservation_timer_options, assume_s),
-     .fallback = "600",
-     .min = 1,
+     .fallback = "0",
+     .min = 0,
      .max = 31536000,
      .meta = "SECONDS",
-     .help = "How long pods without activeDeadlineSeconds are assumed to run. Other pods may "
-             "use reserved capacity only if they end in time."},
+     .help = "Ignored, with a warning, and gone in the next release: run times are learned."},
     {0},
 };
 
@@ -132,9 +132,11 @@ void reservation_timer_configure(struct reservation_timer *r,
                                  const struct reservation_timer_options *o)
 {
     r->cluster->reservations->options =
-        (struct reservation_options){.after_ms = o->after_s * MS_PER_S,
-                                     .for_ms = o->for_s * MS_PER_S,
-                                     .assume_ms = o->assume_s * MS_PER_S};
+        (struct reservation_options){.after_ms = o->after_s * MS_PER_S};
+    if (o->for_s > 0 || o->assume_s > 0)
+        log_warn("option ignored",
+                 kv("option", o->for_s > 0 ? "gang-reserve-for" : "backfill-assume"),
+                 kv("why", "reservations last while there is progress, and run times are learned"));
 }
 
 void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,

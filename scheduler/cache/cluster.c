@@ -37,6 +37,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/cluster_internal.h"
+#include "scheduler/cache/expected_end.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/model/gpu_prices.h"
 #include "scheduler/model/nominations.h"
@@ -259,6 +260,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     uint32_t events = 0;
 
     bool counted = false, as_before = same_traits(old, p);
+    if (was_on != NULL && pod_is_finished(p))
+        expected_end_learn(c, cp);
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
@@ -270,6 +273,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     if (pod_is_finished(p) || p->node != NULL)
         volumes_held_withdraw(c, cp);
     if (pod_is_finished(p)) {
+        c->reservations->departures += was_on != NULL;
         cluster_grant_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
@@ -348,6 +352,8 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     strbuf_adds(&node, keeps ? cp->on->name : "");
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
+        expected_end_learn(c, cp);
+        c->reservations->departures++;
         release(c, cp);
         cluster_nodes_drop_if_unused(c, cn);
         events = EVENT_POD_GONE;

@@ -45,11 +45,13 @@
 enum {
     RESERVATION_MAX = 16,         /* the highest priorities */
     RESERVATION_AGAIN_MS = 60000, /* retry if none could be made */
-    RESERVATION_STEP_MS = 10000,  /* clock step; keeps node answers cacheable */
-    RESERVATION_DOUBLINGS = 6,    /* of after_ms, one per lapsed reservation */
-    RESERVATION_AFTER_S = 300,    /* defaults of the options */
-    RESERVATION_FOR_S = 1800,
-    RESERVATION_ASSUME_S = 600,
+    RESERVATION_DOUBLINGS = 6,    /* of the waiting time, one per lapsed reservation */
+    RESERVATION_AFTER_S = 300,    /* default of the option */
+    RESERVATION_STALL_LEAST_MS = 1800000,
+    RESERVATION_REPLAN_PART = 64, /* of the time until the start */
+    /* times the mean run time */
+    RESERVATION_PATIENCE_MEANS = 7,
+    RESERVATION_STALL_MEANS = 16,
 };
 
 struct reservation_news {
@@ -66,7 +68,7 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
                             int64_t now_ms);
 /* From a dump, gangs by key; until_ms as it was. */
 void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
-                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms);
+                         const struct reservation_plan *plan, const struct reservation_term *term);
 /* since_ms 0: it does not wait. */
 void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses);
 /* Drops ended reservations and may make one. Call between cycles, since it tries the cluster

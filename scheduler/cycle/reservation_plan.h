@@ -13,8 +13,12 @@
 #include "scheduler/framework/pipeline.h"
 
 struct reservation_plan {
-    bool fits; /* in the empty cluster */
+    bool fits;    /* in the empty cluster */
+    bool guessed; /* of a pod that must go only the age is known */
     int64_t start_ms;
+    int64_t
+        mean_ms;  /* mean run time of what ended and what runs, without services; 0: nothing did */
+    size_t to_go; /* pods */
     struct reservation_place *places; /* in the arena */
     size_t len;
 };

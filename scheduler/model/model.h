@@ -145,6 +145,7 @@ struct cluster_pod {
     struct policy_membership membership;
     struct pod_counters_traits *traits; /* pod_counters.h; NULL: not needed yet */
     struct id id;                       /* in cluster.pod_ids */
+    uint64_t template;                  /* expected_end_template */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
 };

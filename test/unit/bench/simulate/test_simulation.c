@@ -18,8 +18,7 @@
 
 enum { S = 1000, MINUTE = 60 * S, NODES = 5, CARDS = 4, BIG = 18, SMALL = 1000, EVERY_MS = 17 * S };
 
-static const struct reservation_options keeps = {
-    .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 10 * MINUTE};
+static const struct reservation_options keeps = {.after_ms = 5 * MINUTE};
 
 /* 20 cards. Every 17 s a job of one card that runs 5 minutes: 17 or 18 cards are in use at any
  * time. The gang of 18 comes after half an hour; *ended counts the small jobs that ended between
