@@ -16,8 +16,8 @@ static struct metric kept = {.kind = METRIC_GAUGE,
 static struct metric results = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_reservations_total",
-    .help = "Reservations of capacity for a gang: made, used (the gang started), lapsed (it "
-            "did not in time), ended (it lacks pods now), refused (it does not fit, or not "
+    .help = "Reservations of capacity for a gang: made, used (the gang started), lapsed (there "
+            "was no progress), ended (it lacks pods now), refused (it does not fit, or not "
             "soon).",
     .label = "result"};
 static struct metric plan_seconds = {.kind = METRIC_HISTOGRAM,
@@ -97,6 +97,7 @@ static void reconcile(void *arg)
 {
     struct reservation_timer *r = arg;
     int64_t began_us = clock_mono_us();
+    r->reconciled_ms = loop_now_ms(r->loop);
     arena_reset(&r->arena);
     struct reservation_news news = reservation_reconcile(r->pipeline, wall_ms(), &r->arena);
     note(r, &news);
@@ -147,6 +148,10 @@ void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
         bool used = tried->verdict == CYCLE_PLACED || tried->verdict == CYCLE_PARTLY;
         metrics_inc(&results, used ? "used" : "ended");
         metrics_set(&kept, NULL, (int64_t)now);
+        int64_t next_ms = reservation_next(r->cluster);
+        if (used && next_ms >= 0 && next_ms <= wall_ms() &&
+            loop_now_ms(r->loop) - r->reconciled_ms >= PAUSE_MS)
+            reconcile(r);
     }
     if (!heap_has(&r->timer.node))
         set_timer(r, 0);

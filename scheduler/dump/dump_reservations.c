@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
 #include "scheduler/dump/dump_parts.h"
 #include "scheduler/dump/dump_pod.h"
 
@@ -110,11 +109,8 @@ static void print_run_times(const struct run_times *r, struct json_writer *w)
     json_kv_int(w, "totalMs", r->total_ms);
     dump_parts_array(w, "templates");
     for (size_t i = 0; i < r->len; i++) {
-        char template[32];
-        (void)str_format(template, sizeof template, "%016llx",
-                         (unsigned long long)r->items[i].template);
         json_object_begin(w);
-        json_kv_str(w, "template", template);
+        json_kv_int(w, "template", (int64_t)r->items[i].template);
         json_kv_int(w, "meanMs", r->items[i].mean_ms);
         json_kv_int(w, "deviationMs", r->items[i].deviation_ms);
         json_kv_int(w, "last", (int64_t)r->items[i].last);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/replay/replay_load_dump.h"
 
-#include <stdlib.h>
-
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/kube/decode_field.h"
@@ -194,21 +192,19 @@ static void read_demand(struct replay_load *l, json *j, const char *where)
 static int read_run_time(json *j, struct run_times *out, struct error *err)
 {
     struct run_time one = {0};
-    const char *template = json_get_str(j, "template");
-    char *end = NULL;
-    int64_t last = 0;
-    one.template = template != NULL ? strtoull(template, &end, 16) : 0;
-    if (one.template == 0 || *end != '\0')
-        return error_set(err, ERROR_INVALID, "template: not a hash: %s", str_or_empty(template));
+    int64_t template = 0, last = 0;
+    if (!json_get_int(j, "template", &template) || template == 0)
+        return error_set(err, ERROR_INVALID, "template: not a hash");
+    one.template = (uint64_t) template;
     if (!json_get_int(j, "meanMs", &one.mean_ms) || one.mean_ms < 1 ||
         one.mean_ms > RUN_TIMES_LONGEST_MS || !json_get_int(j, "deviationMs", &one.deviation_ms) ||
         one.deviation_ms < 0 || one.deviation_ms > RUN_TIMES_LONGEST_MS ||
         !json_get_int(j, "last", &last) || last < 0)
-        return error_set(err, ERROR_INVALID, "%s: no run times", template);
+        return error_set(err, ERROR_INVALID, "%lld: no run times", (long long)template);
     one.last = (uint64_t)last;
     return run_times_restore(out, &one) == 0
                ? 0
-               : error_set(err, ERROR_INVALID, "%s: twice, or too many", template);
+               : error_set(err, ERROR_INVALID, "%lld: twice, or too many", (long long)template);
 }
 
 /* Of pods that are no more. */
