@@ -13,7 +13,7 @@
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 
-enum { MINUTE = 60000 };
+enum { S = 1000, MINUTE = 60 * S };
 #define NOW_MS INT64_C(1794819600000) /* 2026-11-16T09:00:00Z */
 
 /* A cluster that a dump was loaded into. */
@@ -83,13 +83,14 @@ static void fill(struct cluster *c, struct arena *a)
 {
     replacement_hold_enable(c, true);
     c->reservations->options = (struct reservation_options){.after_ms = 5 * MINUTE};
-    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 3 * MINUTE);
-    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 4 * MINUTE);
-    run_times_see(&c->reservations->run_times, UINT64_MAX, RUN_TIMES_ONE / 2, MINUTE);
+    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 30 * S);
+    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 20 * S);
+    run_times_see(&c->reservations->run_times, UINT64_MAX, RUN_TIMES_ONE / 2, 10 * S);
     (void)cluster_put_node(c, NODE(.name = "n1", .cpu_milli = 2000));
     (void)cluster_put_node(c, NODE(.name = "n2", .cpu_milli = 2000));
     (void)cluster_put_node(c, NODE(.name = "n3", .cpu_milli = 2000));
-    PUT(c, .name = "g-a", .node = "n1", .phase = "Running", MEMBER("g", "2"), CPU(1000));
+    PUT(c, .name = "g-a", .node = "n1", .phase = "Running", MEMBER("g", "2"),
+        .spec = "\"activeDeadlineSeconds\":36000", CPU(1000));
     PUT(c, .name = "g-b", .node = "n1", .phase = "Running", MEMBER("g", "2"), CPU(1000));
     (void)cluster_remove_pod(c, "d/g-b", NULL, NULL);
     struct cluster_pod *small = PUT(c, .name = "small", .node = "n2", .phase = "Running",
