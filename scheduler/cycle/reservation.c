@@ -207,10 +207,10 @@ static void note_progress(struct cluster *c, struct reservation *r, size_t to_go
     r->until_ms = num_add_sat(now_ms, stall_ms(c));
 }
 
-static bool makes_plan(const struct pipeline *ask, const struct together *t, int64_t now_ms,
-                       struct arena *a, struct reservation_plan *plan)
+static bool makes_plan(const struct pipeline *ask, const struct together *t, int64_t since_ms,
+                       int64_t now_ms, struct arena *a, struct reservation_plan *plan)
 {
-    reservation_plan_make(ask, t->gangs, t->len, now_ms, a, plan);
+    reservation_plan_make(ask, t->gangs, t->len, since_ms, now_ms, a, plan);
     ask->cluster->reservations->mean_ms = plan->mean_ms;
     return plan->fits;
 }
@@ -226,7 +226,7 @@ static void reserve_capacity(const struct pipeline *ask, struct gang *g, int64_t
         reservations_at(c, g)->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
         return;
     }
-    if (!makes_plan(ask, &t, now_ms, a, &plan)) {
+    if (!makes_plan(ask, &t, INT64_MAX, now_ms, a, &plan)) {
         set_all(c, &t, RESERVATION_HOPELESS, now_ms + RESERVATION_AGAIN_MS);
     } else if (age_ms < age_needed(c, g, plan.guessed)) {
         hold_back(c, g, &t, now_ms);
@@ -256,7 +256,8 @@ static bool plan_again(const struct pipeline *ask, struct reservation *r, int64_
         reservations_at(c, g)->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
         return false;
     }
-    bool fits = makes_plan(ask, &t, now_ms, a, &plan);
+    bool fits = makes_plan(ask, &t, r->made_ms, now_ms, a, &plan) ||
+                makes_plan(ask, &t, INT64_MAX, now_ms, a, &plan);
     news->events |= reservations_drop(c, r);
     if (!fits) {
         set_all(c, &t, RESERVATION_HOPELESS, now_ms + RESERVATION_AGAIN_MS);

@@ -59,7 +59,7 @@ static void count_age(struct search *s, const struct cluster_pod *cp, int64_t no
 
 /* Placed members stay on their nodes. */
 static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
-                        int64_t now_ms)
+                        int64_t since_ms, int64_t now_ms)
 {
     const struct node_table *t = s->cluster->table;
     size_t n = 0;
@@ -70,9 +70,10 @@ static void gather_pods(struct search *s, struct gang *const *gangs, size_t gang
         for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
             struct cluster_pod *cp = t->rows[i].node->pods.items[k];
             count_age(s, cp, now_ms);
-            int64_t end_ms = is_one_of(cp->gang, gangs, gangs_len)
-                                 ? INT64_MAX
-                                 : expected_end_of(s->cluster, cp, now_ms);
+            bool stays = is_one_of(cp->gang, gangs, gangs_len) ||
+                         (expected_end_start(cp) >= since_ms &&
+                          !expected_end_is_known(s->cluster, cp, now_ms));
+            int64_t end_ms = stays ? INT64_MAX : expected_end_of(s->cluster, cp, now_ms);
             if (end_ms < INT64_MAX)
                 s->pods[s->len++] = (struct leaving){.pod = cp, .end_ms = end_ms};
         }
@@ -116,7 +117,8 @@ static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
 }
 
 void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs, size_t len,
-                           int64_t now_ms, struct arena *a, struct reservation_plan *out)
+                           int64_t since_ms, int64_t now_ms, struct arena *a,
+                           struct reservation_plan *out)
 {
     struct cluster *c = ask->cluster;
     const struct run_times *past = &c->reservations->run_times;
@@ -130,7 +132,7 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
     out->places = arena_new(a, struct reservation_place, s.need);
     out->len = s.need;
     node_table_refresh(c->table, &c->nodes);
-    gather_pods(&s, gangs, len, now_ms);
+    gather_pods(&s, gangs, len, since_ms, now_ms);
     out->mean_ms = s.weight > 0 ? s.total_ms / s.weight : 0;
     plan_begin(&s.plan, c);
     evict_first(&s, s.len);

@@ -23,6 +23,9 @@ struct reservation_plan {
     size_t len;
 };
 
-/* gangs: those of one gangs_bundle. */
+/* gangs: those of one gangs_bundle. Pods placed since then of which only the age is known stay:
+ * they were let in beside an earlier plan, and would make place for more of their kind in each new
+ * one. INT64_MAX: no earlier plan. */
 void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs, size_t len,
-                           int64_t now_ms, struct arena *a, struct reservation_plan *out);
+                           int64_t since_ms, int64_t now_ms, struct arena *a,
+                           struct reservation_plan *out);

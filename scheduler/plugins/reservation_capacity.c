@@ -19,7 +19,7 @@ static int64_t ends_if_placed_at(const struct cluster *c, const struct cluster_p
                        expected_end_runtime(c, cp));
 }
 
-/* Of pods that came after the plan an age says nothing yet: they end in time only if it is said or
+/* Of pods that came after the first plan an age says nothing yet: they end in time only if it is said or
  * learned. */
 static bool outlasts(const struct cluster *c, const struct reservation *r,
                      const struct cluster_pod *cp)
@@ -27,7 +27,7 @@ static bool outlasts(const struct cluster *c, const struct reservation *r,
     int64_t start_ms = expected_end_start(cp);
     if (is_for(c, r, cp))
         return true;
-    if (start_ms == 0 || start_ms >= r->planned_ms)
+    if (start_ms == 0 || start_ms >= r->made_ms)
         return ends_if_placed_at(c, cp, start_ms) > r->start_ms;
     return expected_end_of(c, cp, r->planned_ms) > r->start_ms;
 }
