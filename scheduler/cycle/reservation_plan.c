@@ -47,12 +47,13 @@ static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t le
     return false;
 }
 
-static void count_age(struct search *s, const struct cluster_pod *cp, int64_t now_ms)
+/* As of when the gang began to wait: ages that grow while it waits would put it off for ever. */
+static void count_age(struct search *s, const struct cluster_pod *cp, int64_t then_ms)
 {
     int64_t start_ms = expected_end_start(cp), weight = expected_end_weight(cp);
-    if (start_ms == 0 || expected_end_is_service(cp))
+    if (start_ms == 0 || start_ms >= then_ms || expected_end_is_service(cp))
         return;
-    int64_t age_ms = num_min(num_max(now_ms - start_ms, 0), RUN_TIMES_LONGEST_MS);
+    int64_t age_ms = num_min(then_ms - start_ms, RUN_TIMES_LONGEST_MS);
     s->weight = num_add_sat(s->weight, weight);
     s->total_ms = num_add_sat(s->total_ms, weight * age_ms);
 }
@@ -69,7 +70,7 @@ static void gather_pods(struct search *s, struct gang *const *gangs, size_t gang
     for (uint32_t i = 0; i < t->len; i++)
         for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
             struct cluster_pod *cp = t->rows[i].node->pods.items[k];
-            count_age(s, cp, now_ms);
+            count_age(s, cp, reservations_of(s->cluster, gangs[0])->since_ms);
             bool stays = is_one_of(cp->gang, gangs, gangs_len) ||
                          (expected_end_start(cp) >= since_ms &&
                           !expected_end_is_known(s->cluster, cp, now_ms));

@@ -16,9 +16,10 @@ struct reservation_plan {
     bool fits;    /* in the empty cluster */
     bool guessed; /* of a pod that must go only the age is known */
     int64_t start_ms;
-    int64_t
-        mean_ms;  /* mean run time of what ended and what runs, without services; 0: nothing did */
-    size_t to_go; /* pods */
+    /* Mean run time of what has ended, and of what ran when the gang began to wait, without
+     * services; 0: nothing did. */
+    int64_t mean_ms;
+    size_t to_go;                     /* pods */
     struct reservation_place *places; /* in the arena */
     size_t len;
 };
