@@ -17,8 +17,8 @@ static struct metric kept = {.kind = METRIC_GAUGE,
 static struct metric results = {
     .kind = METRIC_COUNTER,
     .name = "cosched_scheduler_reservations_total",
-    .help = "Reservations of capacity for a gang: made, used (the gang started), lapsed (it "
-            "did not in time), ended (it lacks pods now), refused (it does not fit, or not "
+    .help = "Reservations of capacity for a gang: made, used (the gang started), lapsed (there "
+            "was no progress), ended (it lacks pods now), refused (it does not fit, or not "
             "soon).",
     .label = "result"};
 static struct metric plan_seconds = {.kind = METRIC_HISTOGRAM,
@@ -35,25 +35,25 @@ const struct option_row reservation_timer_option_rows[] = {
      .max = 31536000,
      .meta = "SECONDS",
      .help = "After a gang has waited for capacity this long, capacity is reserved for it, so "
-             "that smaller jobs cannot starve it; 0: never."},
+             "that smaller jobs cannot starve it; later if it is not known when the pods in its "
+             "way end; 0: never."},
     {.name = "gang-reserve-for",
      .kind = OPTION_INT,
      .offset = offsetof(struct reservation_timer_options, for_s),
-     .fallback = "1800",
-     .min = 1,
+     .fallback = "0",
+     .min = 0,
      .max = 31536000,
      .meta = "SECONDS",
-     .help = "How long a reservation lasts at most; then other gangs of its priority have their "
-             "turn."},
+     .help = "Ignored, with a warning, and gone in the next release: reserved capacity is kept "
+             "while pods in the gang's way end."},
     {.name = "backfill-assume",
      .kind = OPTION_INT,
      .offset = offsetof(struct reservation_timer_options, assume_s),
-     .fallback = "600",
-     .min = 1,
+     .fallback = "0",
+     .min = 0,
      .max = 31536000,
      .meta = "SECONDS",
-     .help = "How long pods without activeDeadlineSeconds are assumed to run. Other pods may "
-             "use reserved capacity only if they end in time."},
+     .help = "Ignored, with a warning, and gone in the next release: run times are learned."},
     {0},
 };
 
@@ -98,6 +98,7 @@ static void reconcile(void *arg)
 {
     struct reservation_timer *r = arg;
     int64_t began_us = clock_mono_us();
+    r->reconciled_ms = loop_now_ms(r->loop);
     arena_reset(&r->arena);
     struct reservation_news news = reservation_reconcile(r->pipeline, wall_ms(), &r->arena);
     note(r, &news);
@@ -134,9 +135,11 @@ void reservation_timer_configure(struct reservation_timer *r,
                                  const struct reservation_timer_options *o)
 {
     r->cluster->reservations->options =
-        (struct reservation_options){.after_ms = o->after_s * MS_PER_S,
-                                     .for_ms = o->for_s * MS_PER_S,
-                                     .assume_ms = o->assume_s * MS_PER_S};
+        (struct reservation_options){.after_ms = o->after_s * MS_PER_S};
+    if (o->for_s > 0 || o->assume_s > 0)
+        log_warn("option ignored",
+                 kv("option", o->for_s > 0 ? "gang-reserve-for" : "backfill-assume"),
+                 kv("why", "reservations last while there is progress, and run times are learned"));
 }
 
 void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
@@ -147,6 +150,10 @@ void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
         bool used = tried->verdict == CYCLE_PLACED || tried->verdict == CYCLE_PARTLY;
         metrics_inc(&results, used ? "used" : "ended");
         metrics_set(&kept, NULL, (int64_t)now);
+        int64_t next_ms = reservation_next(r->cluster);
+        if (used && next_ms >= 0 && next_ms <= wall_ms() &&
+            loop_now_ms(r->loop) - r->reconciled_ms >= PAUSE_MS)
+            reconcile(r);
     }
     if (!heap_has(&r->timer.node))
         set_timer(r, 0);

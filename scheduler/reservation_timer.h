@@ -24,6 +24,7 @@ struct reservation_timer {
     struct queue *queue;
     struct arena arena; /* reset by each reconcile */
     struct loop_timer timer;
+    int64_t reconciled_ms;      /* the loop's time at the last reconcile */
     void (*changed)(void *arg); /* a gang is to be tried */
     void *arg;
 };
@@ -34,7 +35,8 @@ void reservation_timer_init(struct reservation_timer *r, struct loop *loop,
                             void *arg);
 void reservation_timer_configure(struct reservation_timer *r,
                                  const struct reservation_timer_options *o);
-/* After an attempt: counts ended reservations, and schedules the next reconcile. */
+/* After an attempt: counts ended reservations, and schedules the next reconcile. If a gang has used
+ * its reservation the next one has its turn now, before younger ones go on. */
 void reservation_timer_follow(struct reservation_timer *r, size_t kept_before,
                               const struct attempt_result *tried);
 /* Cancels the timer. */

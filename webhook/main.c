@@ -58,10 +58,7 @@ static const struct option_row main_rows[] = {
      .offset = offsetof(struct main_options, guard_variables),
      .help = "Refuse NVIDIA_VISIBLE_DEVICES (except void and none) in every pod, not only in those "
              "that ask for our GPU resources: for clusters whose container runtime gives cards to "
-<<<<<<< HEAD
              "every container that names them."},
-=======
-             "whoever names them."},
     {.name = "guard-nvidia",
      .kind = OPTION_BOOL,
      .offset = offsetof(struct main_options, guard_nvidia),

@@ -90,3 +90,9 @@ void heap_remove(struct heap *h, struct heap_node *n)
     if (last != n)
         settle(h, i, last);
 }
+
+void heap_update(struct heap *h, struct heap_node *n)
+{
+    if (n->position != 0)
+        settle(h, n->position - 1, n);
+}

@@ -25,6 +25,8 @@ struct heap_node *heap_top(const struct heap *h); /* or NULL */
 struct heap_node *heap_pop(struct heap *h);       /* or NULL */
 /* Does nothing if n is in no heap. */
 void heap_remove(struct heap *h, struct heap_node *n);
+/* Call after the key of n changed. */
+void heap_update(struct heap *h, struct heap_node *n);
 static inline bool heap_has(const struct heap_node *n)
 {
     return n->position != 0;

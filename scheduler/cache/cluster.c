@@ -37,6 +37,7 @@
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/cache/cluster_internal.h"
+#include "scheduler/cache/expected_end.h"
 #include "scheduler/cache/gangs.h"
 #include "scheduler/cache/gangs_bundle.h"
 #include "scheduler/model/gpu_prices.h"
@@ -285,6 +286,8 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     AUTO_STRBUF gang = {0}; /* which may vanish when its last member leaves it */
     if (cp->gang != NULL && replacement_hold_count(c) > 0)
         strbuf_adds(&gang, cp->gang->key);
+    if (was_on != NULL && pod_is_finished(p))
+        expected_end_learn(c, cp);
     if (was_on != NULL)
         release(c, cp);
     if (!as_before)
@@ -296,6 +299,7 @@ static uint32_t pod_replace(struct cluster *c, struct cluster_pod *cp, struct po
     if (pod_is_finished(p) || p->node != NULL)
         volumes_held_withdraw(c, cp);
     if (pod_is_finished(p)) {
+        c->reservations->departures += was_on != NULL;
         cluster_grant_clear(cp);
         cp->state = CLUSTER_FINISHED;
     } else if (p->node != NULL) {
@@ -387,6 +391,8 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
     strbuf_adds(&node, keeps ? cp->on->name : "");
     if (cp->on != NULL) {
         struct cluster_node *cn = cp->on;
+        expected_end_learn(c, cp);
+        c->reservations->departures++;
         release(c, cp);
         events = cluster_note_freed(c, cn);
         cluster_nodes_drop_if_unused(c, cn);
@@ -491,7 +497,7 @@ uint32_t cluster_set_staying(struct cluster *c, struct cluster_pod *cp, bool sta
         vec_push(&c->staying, cp);
     cp->stays = stays;
     cluster_set_evicting(c, cp, false);
-    return stays ? 0 : EVENT_POD_GONE; /* it may be evicted after all */
+    return stays ? 0 : cluster_note_freed(c, cp->on); /* it may be evicted after all */
 }
 
 void cluster_set_down(struct cluster *c, struct cluster_pod *cp, struct cluster_node *on)

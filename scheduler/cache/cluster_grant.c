@@ -132,11 +132,16 @@ void cluster_grant_reclaim(struct cluster_pod *cp, const struct cpuset *cpus)
     cpuset_union(cp->giving, cpus);
 }
 
+/* Only pods with cards say when they were placed; of the others it is known until the kubelet says
+ * when they began. */
 void cluster_grant_read(struct cluster_pod *cp)
 {
+    int64_t assumed_ns = cp->grant.assume_time_ns;
     cluster_grant_clear(cp);
     grant_read_cards(cp);
     grant_read_cpus(cp);
+    if (cp->grant.assume_time_ns == 0)
+        cp->grant.assume_time_ns = assumed_ns;
 }
 
 /* Whether the node's device plugin made or corrected this grant: for a pod bound by other means, or

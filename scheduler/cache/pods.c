@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "scheduler/accounts/gpu_accounts_shape.h"
+#include "scheduler/cache/expected_end.h"
 #include "scheduler/cache/policies.h"
 
 static bool has_ports(const struct container *c, size_t len, bool sidecars_only)
@@ -36,6 +37,7 @@ void pods_set_object(struct cluster *c, struct cluster_pod *cp, struct pod *p)
 {
     cp->pod = p;
     cp->version++;
+    cp->template = expected_end_template(p);
     resource_vector_of_pod(&cp->request, &p->request, &c->names, &p->arena);
     if (p->node != NULL)
         count_as_kubelet(&cp->request);

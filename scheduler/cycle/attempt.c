@@ -174,6 +174,7 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
     bool flushed = queue_is_flushed(a->queue, g);
     arena_reset(a->arena);
     policies_set_now(a->pipeline->cluster, now.wall_ns);
+    reservations_set_now(a->pipeline->cluster, now.wall_ms);
     size_t placed = decide(a, g, &r, now.now_ms);
     *out = (struct attempt_result){
         .gang = g, .verdict = r.verdict, .placed = placed, .missed = flushed && placed > 0};

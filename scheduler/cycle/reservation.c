@@ -33,9 +33,9 @@ static bool find_together(const struct cluster *c, struct gang *g, struct arena 
 }
 
 void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
-                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms)
+                         const struct reservation_plan *plan, const struct reservation_term *term)
 {
-    reservations_keep(c, g, gangs, len, plan->places, plan->len, made_ms, plan->start_ms, until_ms);
+    reservations_keep(c, g, gangs, len, plan->places, plan->len, term);
 }
 
 /* It lacks capacity, not pods. wakes is 0 for a problem of its own that no capacity solves. */
@@ -84,17 +84,6 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
     if (reservations_of(c, g)->since_ms == 0 && c->reservations->options.after_ms > 0)
         reservations_start_aging(c, g, waits_since_ms(c, g, now_ms));
     return 0;
-}
-
-static void set_clock(struct cluster *c, int64_t now_ms)
-{
-    struct reservations *all = c->reservations;
-    int64_t end_ms = now_ms - now_ms % RESERVATION_STEP_MS + RESERVATION_STEP_MS;
-    if (all->clock_ms == end_ms)
-        return;
-    all->clock_ms = end_ms;
-    for (size_t i = 0; i < all->items.len; i++)
-        reservations_touch_nodes(c, all->items.items[i]);
 }
 
 /* Their time is over: other gangs come first now. */
@@ -151,14 +140,32 @@ static bool still_holds(const struct pipeline *ask, const struct reservation *r,
     return members == missing;
 }
 
-/* Pods in its way may end sooner than declared, so the delay is not much longer than a reservation
- * lasts, but not short where everything takes days. */
+/* Without any progress; what blocks a gang longer than many times the mean run time does not end
+ * by itself. */
+static int64_t stall_ms(const struct cluster *c)
+{
+    return num_max(RESERVATION_STALL_LEAST_MS, c->reservations->mean_ms * RESERVATION_STALL_MEANS);
+}
+
+/* Each lapsed reservation doubles the waiting time. */
+static int64_t age_needed(const struct cluster *c, const struct gang *g, bool guessed)
+{
+    const struct reservations *all = c->reservations;
+    int64_t patience_ms = guessed ? all->mean_ms * RESERVATION_PATIENCE_MEANS : 0;
+    int64_t age_ms = num_max(all->options.after_ms, patience_ms);
+    int32_t lapses = reservations_of(c, g)->lapses;
+    for (int32_t i = 0; i < lapses && i < RESERVATION_DOUBLINGS; i++)
+        age_ms = num_add_sat(age_ms, age_ms);
+    return age_ms;
+}
+
+/* Pods in its way may end sooner than expected, so the delay is not much longer than a reservation
+ * may wait, but not short where everything takes days. */
 static int64_t put_off(const struct cluster *c, const struct gang *g, int64_t now_ms,
                        int64_t start_ms)
 {
-    int64_t for_ms = c->reservations->options.for_ms,
-            age_ms = now_ms - reservations_of(c, g)->since_ms;
-    int64_t away_ms = num_min(start_ms - for_ms - now_ms, num_max(for_ms, age_ms / 4));
+    int64_t stall = stall_ms(c), age_ms = now_ms - reservations_of(c, g)->since_ms;
+    int64_t away_ms = num_min(start_ms - stall - now_ms, num_max(stall, age_ms / 4));
     return now_ms + num_max(away_ms, RESERVATION_AGAIN_MS);
 }
 
@@ -174,27 +181,103 @@ static void set_all(struct cluster *c, const struct together *t, enum reservatio
     }
 }
 
+/* The others of its priority are younger still: none is looked at before. */
+static void hold_back(struct cluster *c, const struct gang *g, const struct together *t,
+                      int64_t now_ms)
+{
+    struct reservations *all = c->reservations;
+    int64_t age_ms = now_ms - reservations_of(c, g)->since_ms;
+    int64_t left_ms = age_needed(c, g, true) - age_ms;
+    /* The mean changes: not too far ahead. */
+    int64_t again_ms = now_ms + num_max(num_min(left_ms, all->mean_ms / 4), RESERVATION_AGAIN_MS);
+    for (size_t i = 0; i < all->aging.len; i++) {
+        struct reservation_wait *w = reservations_at(c, all->aging.items[i]);
+        if (all->aging.items[i]->priority == g->priority)
+            w->look_again_ms = num_max(w->look_again_ms, again_ms);
+    }
+    set_all(c, t, RESERVATION_EARLY, again_ms);
+}
+
+/* Fewer pods in its way than ever before: it goes on. */
+static void note_progress(struct cluster *c, struct reservation *r, size_t to_go, int64_t now_ms)
+{
+    if (to_go >= r->to_go)
+        return;
+    r->to_go = to_go;
+    r->until_ms = num_add_sat(now_ms, stall_ms(c));
+}
+
+static bool makes_plan(const struct pipeline *ask, const struct together *t, int64_t since_ms,
+                       int64_t now_ms, struct arena *a, struct reservation_plan *plan)
+{
+    reservation_plan_make(ask, t->gangs, t->len, since_ms, now_ms, a, plan);
+    ask->cluster->reservations->mean_ms = plan->mean_ms;
+    return plan->fits;
+}
+
 static void reserve_capacity(const struct pipeline *ask, struct gang *g, int64_t now_ms,
-                             int64_t until_ms, struct arena *a)
+                             struct arena *a)
 {
     struct cluster *c = ask->cluster;
     struct together t;
     struct reservation_plan plan;
-    int64_t again_ms = now_ms + RESERVATION_AGAIN_MS;
+    int64_t age_ms = now_ms - reservations_of(c, g)->since_ms;
     if (!find_together(c, g, a, &t)) { /* pods are missing; its next cycle reports that */
-        reservations_at(c, g)->look_again_ms = again_ms;
+        reservations_at(c, g)->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
         return;
     }
-    reservation_plan_make(ask, t.gangs, t.len, now_ms, a, &plan);
-    if (!plan.fits) {
-        set_all(c, &t, RESERVATION_HOPELESS, again_ms);
-    } else if (plan.start_ms > until_ms) {
+    if (!makes_plan(ask, &t, INT64_MAX, now_ms, a, &plan)) {
+        set_all(c, &t, RESERVATION_HOPELESS, now_ms + RESERVATION_AGAIN_MS);
+    } else if (age_ms < age_needed(c, g, plan.guessed)) {
+        hold_back(c, g, &t, now_ms);
+    } else if (plan.start_ms > num_add_sat(now_ms, stall_ms(c))) {
         set_all(c, &t, RESERVATION_FAR, put_off(c, g, now_ms, plan.start_ms));
     } else {
-        reservations_keep(c, g, t.gangs, t.len, plan.places, plan.len, now_ms, plan.start_ms,
-                          until_ms);
-        set_all(c, &t, RESERVATION_KEPT, now_ms + RESERVATION_STEP_MS);
+        const struct reservation_term term = {now_ms, now_ms, plan.start_ms, now_ms};
+        reservations_keep(c, g, t.gangs, t.len, plan.places, plan.len, &term);
+        note_progress(c, reservations_of(c, g)->kept, plan.to_go, now_ms);
+        set_all(c, &t, RESERVATION_KEPT, now_ms + RESERVATIONS_STEP_MS);
     }
+}
+
+/* Plans anew: pods have ended, or did not when they should have. The reservation stays the same
+ * one, which lapses when its time is over. false: there is none any more. */
+static bool plan_again(const struct pipeline *ask, struct reservation *r, int64_t now_ms,
+                       struct arena *a, struct reservation_news *news)
+{
+    struct cluster *c = ask->cluster;
+    struct gang *g = r->gang;
+    struct together t;
+    struct reservation_plan plan;
+    struct reservation_term term = {r->made_ms, now_ms, 0, r->until_ms};
+    size_t to_go = r->to_go;
+    if (!find_together(c, g, a, &t)) {
+        news->events |= reservations_drop(c, r);
+        reservations_at(c, g)->look_again_ms = now_ms + RESERVATION_AGAIN_MS;
+        return false;
+    }
+    bool fits = makes_plan(ask, &t, r->made_ms, now_ms, a, &plan) ||
+                makes_plan(ask, &t, INT64_MAX, now_ms, a, &plan);
+    news->events |= reservations_drop(c, r);
+    if (!fits) {
+        set_all(c, &t, RESERVATION_HOPELESS, now_ms + RESERVATION_AGAIN_MS);
+        return false;
+    }
+    term.start_ms = plan.start_ms;
+    reservations_keep(c, g, t.gangs, t.len, plan.places, plan.len, &term);
+    struct reservation *again = reservations_of(c, g)->kept;
+    again->to_go = to_go;
+    note_progress(c, again, plan.to_go, now_ms);
+    set_all(c, &t, RESERVATION_KEPT, now_ms + RESERVATIONS_STEP_MS);
+    return true;
+}
+
+/* A far start is not planned anew whenever a pod ends somewhere. */
+static bool is_outdated(const struct cluster *c, const struct reservation *r, int64_t now_ms)
+{
+    int64_t pause_ms = (r->start_ms - r->planned_ms) / RESERVATION_REPLAN_PART;
+    return now_ms >= r->start_ms ||
+           (r->departures != c->reservations->departures && now_ms - r->planned_ms >= pause_ms);
 }
 
 static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena *a,
@@ -203,19 +286,20 @@ static void check_kept(const struct pipeline *ask, int64_t now_ms, struct arena 
     struct cluster *c = ask->cluster;
     struct reservations *all = c->reservations;
     for (size_t i = 0; i < all->items.len;) {
-        struct reservation *r = all->items.items[i];
-        struct gang *g = r->gang;
-        int64_t until_ms = num_min(r->until_ms, now_ms + all->options.for_ms);
-        if (until_ms <= now_ms) {
+        struct reservation *r = all->items.items[i++];
+        if (r->until_ms <= now_ms) {
             lapse(c, r, now_ms, news);
-            continue; /* lapse removed item i */
-        }
-        if (reservations_of(c, g)->look_again_ms > now_ms || still_holds(ask, r, a)) {
-            i++;
+            i--; /* lapse removed it */
             continue;
         }
-        news->events |= reservations_drop(c, r);
-        reserve_capacity(ask, g, now_ms, until_ms, a);
+        struct reservation_wait *w = reservations_at(c, r->gang);
+        if (w->look_again_ms > now_ms || (r->seen == c->table->logged && now_ms < r->start_ms))
+            continue;
+        w->look_again_ms = now_ms + RESERVATIONS_STEP_MS;
+        r->seen = c->table->logged;
+        if (still_holds(ask, r, a) && !is_outdated(c, r, now_ms))
+            continue;
+        (void)plan_again(ask, r, now_ms, a, news);
         return; /* one trial per call */
     }
 }
@@ -244,16 +328,6 @@ static bool goes_before(const struct cluster *c, const struct gang *a, const str
     return strcmp(a->key, b->key) < 0;
 }
 
-/* Each lapsed reservation doubles the waiting time. */
-static int64_t age_needed(const struct cluster *c, const struct gang *g)
-{
-    int64_t age_ms = c->reservations->options.after_ms;
-    int32_t lapses = reservations_of(c, g)->lapses;
-    for (int32_t i = 0; i < lapses && i < RESERVATION_DOUBLINGS; i++)
-        age_ms = num_add_sat(age_ms, age_ms);
-    return age_ms;
-}
-
 static struct gang *oldest(const struct cluster *c, int64_t now_ms)
 {
     const struct reservations *all = c->reservations;
@@ -261,11 +335,20 @@ static struct gang *oldest(const struct cluster *c, int64_t now_ms)
     for (size_t i = 0; i < all->aging.len; i++) {
         struct gang *g = all->aging.items[i];
         const struct reservation_wait *w = reservations_of(c, g);
-        if (now_ms - w->since_ms >= age_needed(c, g) && w->look_again_ms <= now_ms &&
+        if (now_ms - w->since_ms >= age_needed(c, g, false) && w->look_again_ms <= now_ms &&
             !has_level(c, g) && (first == NULL || goes_before(c, g, first)))
             first = g;
     }
     return first;
+}
+
+/* At a change of any node, and when it should have started. */
+static int64_t next_look(const struct cluster *c, const struct reservation *r)
+{
+    int64_t look_ms = reservations_of(c, r->gang)->look_again_ms;
+    if (r->seen == c->table->logged)
+        look_ms = num_max(look_ms, r->start_ms);
+    return num_min(r->until_ms, look_ms);
 }
 
 int64_t reservation_next(const struct cluster *c)
@@ -273,13 +356,13 @@ int64_t reservation_next(const struct cluster *c)
     const struct reservations *all = c->reservations;
     int64_t next_ms = INT64_MAX;
     for (size_t i = 0; i < all->items.len; i++)
-        next_ms = num_min(next_ms, num_min(all->items.items[i]->until_ms, all->clock_ms));
+        next_ms = num_min(next_ms, next_look(c, all->items.items[i]));
     for (size_t i = 0; i < all->aging.len && all->items.len < RESERVATION_MAX; i++) {
         const struct gang *g = all->aging.items[i];
         const struct reservation_wait *w = reservations_of(c, g);
         if (!has_level(c, g))
-            next_ms = num_min(
-                next_ms, num_max(w->look_again_ms, num_add_sat(w->since_ms, age_needed(c, g))));
+            next_ms = num_min(next_ms, num_max(w->look_again_ms,
+                                               num_add_sat(w->since_ms, age_needed(c, g, false))));
     }
     return next_ms < INT64_MAX ? next_ms : -1;
 }
@@ -289,11 +372,11 @@ struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_
 {
     struct cluster *c = ask->cluster;
     struct reservation_news news = {0};
-    set_clock(c, now_ms);
+    reservations_set_now(c, now_ms);
     check_kept(ask, now_ms, a, &news);
     struct gang *g = c->reservations->items.len < RESERVATION_MAX ? oldest(c, now_ms) : NULL;
     if (g != NULL) {
-        reserve_capacity(ask, g, now_ms, num_add_sat(now_ms, c->reservations->options.for_ms), a);
+        reserve_capacity(ask, g, now_ms, a);
         news.looked = g;
         news.made = reservations_of(c, g)->verdict == RESERVATION_KEPT;
     }
@@ -314,10 +397,15 @@ const char *reservation_message(const struct cluster *c, const struct gang *g, s
     case RESERVATION_HOPELESS:
         return "it would not fit if the cluster were empty, so no room is kept for it";
     case RESERVATION_FAR:
-        return arena_printf(
-            a,
-            "the pods in its way are not expected to end within %lld minutes, so no room is kept for it",
-            (long long)(c->reservations->options.for_ms / MS_PER_MINUTE));
+        return arena_printf(a,
+                            "the pods in its way are not expected to end within %lld minutes, so "
+                            "no room is kept for it",
+                            (long long)(stall_ms(c) / MS_PER_MINUTE));
+    case RESERVATION_EARLY:
+        return arena_printf(a,
+                            "no room is kept for it before it has waited about %lld minutes, "
+                            "because it is not known when the pods in its way end",
+                            (long long)(age_needed(c, g, true) / MS_PER_MINUTE));
     }
     return NULL;
 }

@@ -12,15 +12,22 @@
  *                  follow: does not fit         look: old enough, fits an empty cluster
  *      (not waiting) ─────────────► AGING ─────────────────────────────────────────────────► KEPT
  *            ▲                       │  ▲                                                      │
- *            │ follow, ends          │  │ look: for_ms are over; it is the youngest now        │
+ *            │ follow, ends          │  │ look: no progress for long; it is the youngest now   │
  *            ├───────────────────────┘  └──────────────────────────────────────────────────────┤
  *            └────────────────────────────────────────────────────────── follow, ends ─────────┘
  *
+ * When pods end is said, learned or guessed (cache/expected_end.h). A gang is old enough after
+ * after_ms; if its plan rests on a guess only after RESERVATION_PATIENCE_MEANS times the mean run
+ * time: until then others may pass it. The plan is made anew while pods end, or do not when they
+ * should have. Pods placed since the first plan, of which only the age is known, stay in the next
+ * ones.
+ *
  * Reservations cannot freeze the cluster. Each priority has at most one. A gang gets none if it
- * does not fit the empty cluster, or if its start is further away than a reservation may last. None
- * lasts longer than for_ms; after one lapses the gang is the youngest and must wait twice as long.
- * Pods of higher priority ignore it. A reservation holds no capacity and is in no digest: it only
- * refuses others.
+ * does not fit the empty cluster, or if its start is too far away. One lapses if for
+ * RESERVATION_STALL_MEANS times the mean run time there are not fewer pods in its way than ever
+ * before, so it lasts at most as often as long as there are pods; after one lapses the gang is the
+ * youngest and must wait twice as long. Pods of higher priority ignore it. A reservation holds no
+ * capacity and is in no digest: it only refuses others.
  *
  * Gangs that are placed as one (gangs_bundle) share one reservation: the plan has all their
  * quorums, and it ends with any of them. Its priority is the lowest of theirs.
@@ -45,11 +52,13 @@
 enum {
     RESERVATION_MAX = 16,         /* the highest priorities */
     RESERVATION_AGAIN_MS = 60000, /* retry if none could be made */
-    RESERVATION_STEP_MS = 10000,  /* clock step; keeps node answers cacheable */
-    RESERVATION_DOUBLINGS = 6,    /* of after_ms, one per lapsed reservation */
-    RESERVATION_AFTER_S = 300,    /* defaults of the options */
-    RESERVATION_FOR_S = 1800,
-    RESERVATION_ASSUME_S = 600,
+    RESERVATION_DOUBLINGS = 6,    /* of the waiting time, one per lapsed reservation */
+    RESERVATION_AFTER_S = 300,    /* default of the option */
+    RESERVATION_STALL_LEAST_MS = 1800000,
+    RESERVATION_REPLAN_PART = 64, /* of the time until the start */
+    /* times the mean run time */
+    RESERVATION_PATIENCE_MEANS = 7,
+    RESERVATION_STALL_MEANS = 16,
 };
 
 struct reservation_news {
@@ -66,7 +75,7 @@ uint32_t reservation_follow(struct cluster *c, struct gang *g, const struct cycl
                             int64_t now_ms);
 /* From a dump, gangs by key; until_ms as it was. */
 void reservation_restore(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
-                         const struct reservation_plan *plan, int64_t made_ms, int64_t until_ms);
+                         const struct reservation_plan *plan, const struct reservation_term *term);
 /* since_ms 0: it does not wait. */
 void reservation_restore_age(struct cluster *c, struct gang *g, int64_t since_ms, int32_t lapses);
 /* Drops ended reservations and may make one. Call between cycles, since it tries the cluster
@@ -75,5 +84,5 @@ struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_
                                               struct arena *a);
 /* When reservation_reconcile is due; -1: no gang waits. */
 int64_t reservation_next(const struct cluster *c);
-/* What members are told about it: "room is kept for it on 3 nodes until ..."; NULL: nothing. */
+/* What members are told about it: "room is kept for it on 3 nodes until it starts, ..."; NULL: nothing. */
 const char *reservation_message(const struct cluster *c, const struct gang *g, struct arena *a);

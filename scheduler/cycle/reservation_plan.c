@@ -13,7 +13,7 @@
 #include "scheduler/cycle/placing.h"
 #include "scheduler/cycle/plan.h"
 
-enum { PARTS = 64 };
+enum { PARTS = 1024 };
 
 struct leaving {
     struct cluster_pod *pod;
@@ -28,6 +28,7 @@ struct search {
     size_t need;
     struct leaving *pods; /* by expected end */
     size_t len;
+    int64_t weight, total_ms; /* of the run times so far, as in run_times.h */
 };
 
 static int by_end(const void *a, const void *b)
@@ -46,9 +47,20 @@ static bool is_one_of(const struct gang *g, struct gang *const *gangs, size_t le
     return false;
 }
 
+/* As of when the gang began to wait: ages that grow while it waits would put it off for ever. */
+static void count_age(struct search *s, const struct cluster_pod *cp, int64_t then_ms)
+{
+    int64_t start_ms = expected_end_start(cp), weight = expected_end_weight(cp);
+    if (start_ms == 0 || start_ms >= then_ms || expected_end_is_service(cp))
+        return;
+    int64_t age_ms = num_min(then_ms - start_ms, RUN_TIMES_LONGEST_MS);
+    s->weight = num_add_sat(s->weight, weight);
+    s->total_ms = num_add_sat(s->total_ms, weight * age_ms);
+}
+
 /* Placed members stay on their nodes. */
 static void gather_pods(struct search *s, struct gang *const *gangs, size_t gangs_len,
-                        int64_t now_ms)
+                        int64_t since_ms, int64_t now_ms)
 {
     const struct node_table *t = s->cluster->table;
     size_t n = 0;
@@ -58,9 +70,11 @@ static void gather_pods(struct search *s, struct gang *const *gangs, size_t gang
     for (uint32_t i = 0; i < t->len; i++)
         for (size_t k = 0; k < t->rows[i].node->pods.len; k++) {
             struct cluster_pod *cp = t->rows[i].node->pods.items[k];
-            int64_t end_ms = is_one_of(cp->gang, gangs, gangs_len)
-                                 ? INT64_MAX
-                                 : expected_end_of(s->cluster, cp, now_ms);
+            count_age(s, cp, reservations_of(s->cluster, gangs[0])->since_ms);
+            bool stays = is_one_of(cp->gang, gangs, gangs_len) ||
+                         (expected_end_start(cp) >= since_ms &&
+                          !expected_end_is_known(s->cluster, cp, now_ms));
+            int64_t end_ms = stays ? INT64_MAX : expected_end_of(s->cluster, cp, now_ms);
             if (end_ms < INT64_MAX)
                 s->pods[s->len++] = (struct leaving){.pod = cp, .end_ms = end_ms};
         }
@@ -104,10 +118,13 @@ static size_t fewest_to_go(struct search *s, struct reservation_plan *out)
 }
 
 void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs, size_t len,
-                           int64_t now_ms, struct arena *a, struct reservation_plan *out)
+                           int64_t since_ms, int64_t now_ms, struct arena *a,
+                           struct reservation_plan *out)
 {
     struct cluster *c = ask->cluster;
-    struct search s = {.cluster = c, .arena = a};
+    const struct run_times *past = &c->reservations->run_times;
+    struct search s = {
+        .cluster = c, .arena = a, .weight = past->weight, .total_ms = past->total_ms};
     *out = (struct reservation_plan){0};
     for (size_t i = 0; i < len; i++)
         s.need += (size_t)gangs_count_missing(gangs[i]);
@@ -116,7 +133,8 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
     out->places = arena_new(a, struct reservation_place, s.need);
     out->len = s.need;
     node_table_refresh(c->table, &c->nodes);
-    gather_pods(&s, gangs, len, now_ms);
+    gather_pods(&s, gangs, len, since_ms, now_ms);
+    out->mean_ms = s.weight > 0 ? s.total_ms / s.weight : 0;
     plan_begin(&s.plan, c);
     evict_first(&s, s.len);
     /* Ranks the members by difficulty in the empty cluster. */
@@ -125,6 +143,9 @@ void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs
     if (out->fits) {
         size_t gone = fewest_to_go(&s, out);
         out->start_ms = gone > 0 ? num_max(s.pods[gone - 1].end_ms, now_ms) : now_ms;
+        out->to_go = gone;
+        for (size_t i = 0; i < gone; i++)
+            out->guessed |= !expected_end_is_known(c, s.pods[i].pod, now_ms);
     }
     placing_deinit(&s.placing);
     plan_end(&s.plan);

@@ -13,12 +13,20 @@
 #include "scheduler/framework/pipeline.h"
 
 struct reservation_plan {
-    bool fits; /* in the empty cluster */
+    bool fits;    /* in the empty cluster */
+    bool guessed; /* of a pod that must go only the age is known */
     int64_t start_ms;
+    /* Mean run time of what has ended, and of what ran when the gang began to wait, without
+     * services; 0: nothing did. */
+    int64_t mean_ms;
+    size_t to_go;                     /* pods */
     struct reservation_place *places; /* in the arena */
     size_t len;
 };
 
-/* gangs: those of one gangs_bundle. */
+/* gangs: those of one gangs_bundle. Pods placed since then of which only the age is known stay:
+ * they were let in beside an earlier plan, and would make place for more of their kind in each new
+ * one. INT64_MAX: no earlier plan. */
 void reservation_plan_make(const struct pipeline *ask, struct gang *const *gangs, size_t len,
-                           int64_t now_ms, struct arena *a, struct reservation_plan *out);
+                           int64_t since_ms, int64_t now_ms, struct arena *a,
+                           struct reservation_plan *out);

@@ -77,6 +77,7 @@ static void print_reservation(const struct reservation *r, struct arena *a, stru
     json_array_end(w);
     json_kv_int(w, "priority", r->priority);
     dump_parts_time(w, "made", r->made_ms * NS_PER_MS);
+    dump_parts_time(w, "planned", r->planned_ms * NS_PER_MS);
     dump_parts_time(w, "start", r->start_ms * NS_PER_MS);
     dump_parts_time(w, "until", r->until_ms * NS_PER_MS);
     print_nodes(r, a, w);
@@ -90,12 +91,33 @@ static void print_reservations(const struct cluster *c, struct arena *a, struct 
         return;
     dump_parts_object(w, "reserving");
     dump_parts_time(w, "clock", all->clock_ms * NS_PER_MS);
-    json_kv_int(w, "assumeMs", all->options.assume_ms);
     json_object_end(w);
     dump_parts_array(w, "reservations");
     for (size_t i = 0; i < all->items.len; i++)
         print_reservation(all->items.items[i], a, w);
     json_array_end(w);
+}
+
+/* In the order of templates. */
+static void print_run_times(const struct run_times *r, struct json_writer *w)
+{
+    if (r->ended == 0)
+        return;
+    dump_parts_object(w, "runTimes");
+    json_kv_int(w, "ended", (int64_t)r->ended);
+    json_kv_int(w, "weight", r->weight);
+    json_kv_int(w, "totalMs", r->total_ms);
+    dump_parts_array(w, "templates");
+    for (size_t i = 0; i < r->len; i++) {
+        json_object_begin(w);
+        json_kv_int(w, "template", (int64_t)r->items[i].template);
+        json_kv_int(w, "meanMs", r->items[i].mean_ms);
+        json_kv_int(w, "deviationMs", r->items[i].deviation_ms);
+        json_kv_int(w, "last", (int64_t)r->items[i].last);
+        json_object_end(w);
+    }
+    json_array_end(w);
+    json_object_end(w);
 }
 
 /* In the order of loss, which is also the order of use. */
@@ -120,6 +142,7 @@ static void print_holds(const struct cluster *c, struct json_writer *w)
 
 void dump_reservations_print(const struct cluster *c, struct arena *a, struct json_writer *w)
 {
+    print_run_times(&c->reservations->run_times, w);
     print_aging(c, a, w);
     print_reservations(c, a, w);
     print_holds(c, w);

@@ -165,6 +165,7 @@ struct cluster_pod {
     struct pod_counters_traits *traits;        /* pod_counters.h; NULL: not needed yet */
     struct cluster_pod *same_next, *same_prev; /* pods of the same traits */
     struct id id;                              /* in cluster.pod_ids */
+    uint64_t template;                         /* expected_end_template */
     uint32_t version; /* of its object, nomination, policy and reservation together */
     bool evicting;    /* preempted: treated as terminating (cluster_set_evicting) */
     bool stays;       /* it was to go and did not: no victim (cluster_set_staying) */

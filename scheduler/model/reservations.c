@@ -84,8 +84,9 @@ static char *words_of(const struct reservation *r)
 {
     char until[RFC3339_SIZE];
     AUTO_STRBUF b = {0};
-    rfc3339_text(r->until_ms / 1000 * 1000 * NS_PER_MS, until);
-    strbuf_addf(&b, "%s%s until %s", r->gang->key, r->gangs.len > 1 ? " and its group" : "", until);
+    rfc3339_text(r->start_ms / 1000 * 1000 * NS_PER_MS, until);
+    strbuf_addf(&b, "%s%s until it starts, about %s", r->gang->key,
+                r->gangs.len > 1 ? " and its group" : "", until);
     return strbuf_take(&b);
 }
 
@@ -119,15 +120,19 @@ int32_t reservations_priority(struct gang *const *gangs, size_t len)
 }
 
 void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
-                       const struct reservation_place *places, size_t places_len, int64_t made_ms,
-                       int64_t start_ms, int64_t until_ms)
+                       const struct reservation_place *places, size_t places_len,
+                       const struct reservation_term *term)
 {
     struct reservation *r = mem_new(struct reservation, 1);
     *r = (struct reservation){.gang = g,
                               .priority = reservations_priority(gangs, len),
-                              .made_ms = made_ms,
-                              .start_ms = start_ms,
-                              .until_ms = until_ms};
+                              .made_ms = term->made_ms,
+                              .planned_ms = term->planned_ms,
+                              .start_ms = term->start_ms,
+                              .until_ms = term->until_ms,
+                              .to_go = SIZE_MAX,
+                              .departures = c->reservations->departures,
+                              .seen = c->table->logged};
     for (size_t i = 0; i < len; i++) {
         vec_push(&r->gangs, gangs[i]);
         reservations_at(c, gangs[i])->kept = r;
@@ -139,6 +144,18 @@ void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *ga
         add_place(r, &places[i]);
     put_in(c->reservations, r);
     count_on_nodes(c, r, 1);
+}
+
+void reservations_set_now(struct cluster *c, int64_t now_ms)
+{
+    struct reservations *all = c->reservations;
+    int64_t end_ms = now_ms - now_ms % RESERVATIONS_STEP_MS + RESERVATIONS_STEP_MS;
+    all->now_ms = now_ms;
+    if (all->clock_ms == end_ms)
+        return;
+    all->clock_ms = end_ms;
+    for (size_t i = 0; i < all->items.len; i++)
+        reservations_touch_nodes(c, all->items.items[i]);
 }
 
 uint32_t reservations_drop(struct cluster *c, struct reservation *r)
@@ -201,4 +218,5 @@ void reservations_deinit(struct cluster *c)
     vec_deinit(&c->reservations->items);
     vec_deinit(&c->reservations->aging);
     ids_table_deinit(&c->reservations->waits);
+    run_times_deinit(&c->reservations->run_times);
 }

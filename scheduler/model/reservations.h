@@ -11,12 +11,13 @@
 #include "lib/base/ids.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
+#include "scheduler/accounts/run_times.h"
 #include "scheduler/model/model.h"
 
+enum { RESERVATIONS_STEP_MS = 10000 };
+
 struct reservation_options {
-    int64_t after_ms;  /* how long a gang must wait for capacity first; 0: no reservations */
-    int64_t for_ms;    /* how long a reservation lasts at most */
-    int64_t assume_ms; /* assumed run time of a pod without activeDeadlineSeconds */
+    int64_t after_ms; /* how long a gang must wait for capacity first; 0: no reservations */
 };
 
 /* The members planned for one node. */
@@ -29,11 +30,15 @@ struct reservation {
     struct gang *gang;               /* the gang that it was made for */
     struct VEC(struct gang *) gangs; /* all gangs placed as one with it, including itself; by key */
     int32_t priority;
-    int64_t made_ms;
-    int64_t start_ms; /* when the pods that occupy the capacity should be gone */
-    int64_t until_ms;
-    struct map nodes; /* name -> struct reservation_node */
-    char *what; /* "gang ns/x until 2026-11-16T09:30:00Z", "gang ns/x and its group until ..." */
+    int64_t made_ms;           /* the first plan */
+    int64_t planned_ms;        /* the last one */
+    int64_t start_ms;          /* when the pods that occupy the capacity should be gone */
+    int64_t until_ms;          /* when it lapses, unless there is progress before */
+    size_t to_go;              /* the fewest pods that had to go in any plan: fewer are progress */
+    uint64_t departures, seen; /* reservations.departures and the node table's log, at last look */
+    struct map nodes;          /* name -> struct reservation_node */
+    /* "gang ns/x until it starts, about 2026-11-16T09:30:00Z", "gang ns/x and its group until ..." */
+    char *what;
 };
 
 /* The result of the gang's last evaluation. */
@@ -42,6 +47,7 @@ enum reservation_verdict {
     RESERVATION_KEPT,
     RESERVATION_HOPELESS, /* does not fit even an empty cluster */
     RESERVATION_FAR,      /* the pods in its way end too late */
+    RESERVATION_EARLY,    /* nobody knows when the pods in its way end: it has to wait longer */
 };
 
 /* State of a gang; all zero if it never waited for capacity. */
@@ -56,10 +62,18 @@ struct reservation_wait {
 /* Part of the cluster. */
 struct reservations {
     struct reservation_options options;
-    int64_t clock_ms; /* the end of the current step */
+    int64_t now_ms;      /* as last told; 0: never */
+    int64_t clock_ms;    /* the end of the current step */
+    uint64_t departures; /* pods that left their nodes */
+    struct run_times run_times;
+    int64_t mean_ms; /* mean run time, as of the last plan: reservation_plan.h */
     struct VEC(struct reservation *) items;
     struct VEC(struct gang *) aging; /* gangs that wait for capacity */
     struct ids_table waits;          /* by gang */
+};
+
+struct reservation_term {
+    int64_t made_ms, planned_ms, start_ms, until_ms;
 };
 
 struct reservation_place {
@@ -73,8 +87,8 @@ const struct reservation_wait *reservations_of(const struct cluster *c, const st
 struct reservation_wait *reservations_at(struct cluster *c, const struct gang *g);
 /* Reserves capacity for g and the gangs that are placed as one with it, sorted by key. */
 void reservations_keep(struct cluster *c, struct gang *g, struct gang *const *gangs, size_t len,
-                       const struct reservation_place *places, size_t places_len, int64_t made_ms,
-                       int64_t start_ms, int64_t until_ms);
+                       const struct reservation_place *places, size_t places_len,
+                       const struct reservation_term *term);
 /* Returns the events: freed capacity. */
 uint32_t reservations_drop(struct cluster *c, struct reservation *r);
 /* The gang waits for capacity since then. */
@@ -84,6 +98,8 @@ uint32_t reservations_end(struct cluster *c, struct gang *g);
 /* A reservation does not block its own gangs: while it exists their members are a class of their
  * own. */
 void reservations_set_verdict(struct cluster *c, struct gang *g, enum reservation_verdict verdict);
+/* Time passes: in steps, which keeps verdicts about nodes cacheable. */
+void reservations_set_now(struct cluster *c, int64_t now_ms);
 /* Marks cached verdicts about the reserved nodes as stale. */
 void reservations_touch_nodes(struct cluster *c, const struct reservation *r);
 /* Number of reservations on the node. */

@@ -15,6 +15,7 @@
 #include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
+#include "scheduler/cache/expected_end.h"
 #include "scheduler/model/nominations.h"
 #include "scheduler/plugins/all.h"
 #include "scheduler/model/rejections.h"
@@ -237,9 +238,9 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     /* A lone pod's own nomination matters on one node only: pod_class.own_place. */
     if (cp->nominated != NULL && cp->gang != NULL && cp->gang->form != GANG_NONE)
         class_key_text(out, cp->gang->key);
-    if (cp->pod->active_deadline_s > 0) {
+    if (ask->cluster->reservations->items.len > 0) {
         strbuf_addc(out, 'D');
-        class_key_number(out, cp->pod->active_deadline_s);
+        class_key_number(out, expected_end_runtime(ask->cluster, cp));
     }
     const struct reservation *kept =
         cp->gang != NULL ? reservations_of(ask->cluster, cp->gang)->kept : NULL;
@@ -249,10 +250,18 @@ static void key(const struct plugin_ask *ask, struct strbuf *out)
     }
 }
 
+/* How long a pod runs matters only while capacity is reserved. */
+static uint64_t key_version(const struct plugin_ask *ask)
+{
+    const struct cluster *c = ask->cluster;
+    return c->reservations->items.len > 0 ? (uint64_t)expected_end_runtime(c, ask->pod) : 0;
+}
+
 const struct plugin plugin_fit = {
     .name = "fit",
     .amounts_only = true,
     .key = key,
+    .key_version = key_version,
     PLUGIN_READS(FACET_CAPACITY | FACET_HELD | FACET_NOMINATED | FACET_REJECTIONS | FACET_RESERVED),
     .score_depends = PLUGIN_HELD,
     .version = version,

@@ -11,10 +11,25 @@ static bool is_for(const struct cluster *c, const struct reservation *r,
     return cp->gang != NULL && reservations_of(c, cp->gang)->kept == r;
 }
 
+/* Without a start it is placed now. INT64_MAX: nobody knows. */
+static int64_t ends_if_placed_at(const struct cluster *c, const struct cluster_pod *cp,
+                                 int64_t start_ms)
+{
+    return num_add_sat(start_ms > 0 ? start_ms : c->reservations->clock_ms,
+                       expected_end_runtime(c, cp));
+}
+
+/* Of pods that came after the first plan an age says nothing yet: they end in time only if it is said or
+ * learned. */
 static bool outlasts(const struct cluster *c, const struct reservation *r,
                      const struct cluster_pod *cp)
 {
-    return is_for(c, r, cp) || expected_end_of(c, cp, r->made_ms) > r->start_ms;
+    int64_t start_ms = expected_end_start(cp);
+    if (is_for(c, r, cp))
+        return true;
+    if (start_ms == 0 || start_ms >= r->made_ms)
+        return ends_if_placed_at(c, cp, start_ms) > r->start_ms;
+    return expected_end_of(c, cp, r->planned_ms) > r->start_ms;
 }
 
 /* A member that still waits; NULL: it is gone or placed. */
@@ -108,7 +123,7 @@ bool reservation_capacity_allows(const struct cluster *c, const struct cluster_p
         const struct reservation_node *at = map_get(&r->nodes, node->name);
         if (at == NULL || pod->pod->priority > r->priority || is_for(c, r, pod))
             continue;
-        int64_t end_ms = num_add_sat(c->reservations->clock_ms, expected_end_runtime(c, pod));
+        int64_t end_ms = ends_if_placed_at(c, pod, 0);
         if (end_ms <= r->start_ms ||
             (amounts_beside(c, r, at, pod, node) && cards_beside(c, r, at, pod, node) &&
              cpus_beside(c, r, at, pod, node)))

@@ -131,18 +131,20 @@ static int read_reservation(struct replay_load *l, json *j, const char *where, s
     struct gang *g = find_gang(l, "for", json_get_str(j, "for"), err), **gangs = NULL;
     struct reservation_plan plan = {.fits = true};
     size_t len = 0;
-    int64_t made_ms, until_ms;
+    struct reservation_term term;
     (void)where;
     if (g == NULL || read_gangs(l, json_get(j, "gangs"), &gangs, &len, err) < 0 ||
-        read_ms(j, "made", &made_ms, err) < 0 || read_ms(j, "start", &plan.start_ms, err) < 0 ||
-        read_ms(j, "until", &until_ms, err) < 0 ||
+        read_ms(j, "made", &term.made_ms, err) < 0 ||
+        read_ms(j, "planned", &term.planned_ms, err) < 0 ||
+        read_ms(j, "start", &term.start_ms, err) < 0 ||
+        read_ms(j, "until", &term.until_ms, err) < 0 ||
         read_places(l, json_get(j, "nodes"), &plan, err) < 0)
         return -1;
     for (size_t i = 0; i < len; i++)
         if (reservations_of(l->cluster, gangs[i])->kept != NULL)
             return error_set(err, ERROR_INVALID, "gangs: capacity is reserved for %s already",
                              gangs[i]->key);
-    reservation_restore(l->cluster, g, gangs, len, &plan, made_ms, until_ms);
+    reservation_restore(l->cluster, g, gangs, len, &plan, &term);
     return 0;
 }
 
@@ -187,16 +189,57 @@ static void read_demand(struct replay_load *l, json *j, const char *where)
         g->demand = said;
 }
 
+static int read_run_time(json *j, struct run_times *out, struct error *err)
+{
+    struct run_time one = {0};
+    int64_t template = 0, last = 0;
+    if (!json_get_int(j, "template", &template) || template == 0)
+        return error_set(err, ERROR_INVALID, "template: not a hash");
+    one.template = (uint64_t) template;
+    if (!json_get_int(j, "meanMs", &one.mean_ms) || one.mean_ms < 1 ||
+        one.mean_ms > RUN_TIMES_LONGEST_MS || !json_get_int(j, "deviationMs", &one.deviation_ms) ||
+        one.deviation_ms < 0 || one.deviation_ms > RUN_TIMES_LONGEST_MS ||
+        !json_get_int(j, "last", &last) || last < 0)
+        return error_set(err, ERROR_INVALID, "%lld: no run times", (long long)template);
+    one.last = (uint64_t)last;
+    return run_times_restore(out, &one) == 0
+               ? 0
+               : error_set(err, ERROR_INVALID, "%lld: twice, or too many", (long long)template);
+}
+
+/* Of pods that are no more. */
+static int read_run_times(json *j, struct run_times *out, struct error *err)
+{
+    enum { WEIGHT_MAX = RUN_TIMES_ONE * RUN_TIMES_FADE_EVERY * (RUN_TIMES_FADE_PART + 1) };
+    int64_t ended = 0;
+    if (j == NULL)
+        return 0;
+    run_times_deinit(out);
+    if (!json_get_int(j, "ended", &ended) || ended < 1 ||
+        !json_get_int(j, "weight", &out->weight) || out->weight < 0 || out->weight > WEIGHT_MAX ||
+        !json_get_int(j, "totalMs", &out->total_ms) || out->total_ms < 0 ||
+        out->total_ms / RUN_TIMES_LONGEST_MS > WEIGHT_MAX) {
+        run_times_deinit(out);
+        return error_set(err, ERROR_INVALID, "runTimes: ended, weight and totalMs do not add up");
+    }
+    out->ended = (uint64_t)ended;
+    for (struct json_iter it = json_iter(json_get(j, "templates")); json_next(&it);)
+        if (read_run_time(it.value, out, err) < 0)
+            return error_wrap(err, "runTimes");
+    return 0;
+}
+
 void replay_load_dump_read_rest(struct replay_load *l, json *own, const char *where)
 {
     struct reservations *all = l->cluster->reservations;
     json *reserving = json_get(own, "reserving");
     struct error err = ERROR_INIT;
     read_demand(l, json_get(own, "gpuDemand"), where);
+    if (read_run_times(json_get(own, "runTimes"), &all->run_times, &err) < 0)
+        replay_load_refuse(l, where, &err);
     if (reserving != NULL) {
         if (read_ms(reserving, "clock", &all->clock_ms, &err) < 0)
             replay_load_refuse(l, where, &err);
-        (void)json_get_int(reserving, "assumeMs", &all->options.assume_ms);
     }
     read_list(l, own, "aging", where, read_age);
     read_list(l, own, "reservations", where, read_reservation);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
 #include "lib/base/str.h"
 #include "lib/model/names.h"
 #include "scheduler/dump/dump.h"
@@ -206,9 +207,10 @@ void replay_run_init(struct replay_run *r, struct cluster *c)
 static bool try_next(struct replay_run *r, bool *placed)
 {
     struct attempt_result tried;
-    struct attempt_time now = {.now_ms = r->now_ms,
-                               .wall_ms = r->cluster->reservations->clock_ms,
-                               .wall_ns = r->cluster->policies->now_ns};
+    /* within the dump's step */
+    int64_t wall_ms = num_max(r->cluster->reservations->clock_ms - 1, 0);
+    struct attempt_time now = {
+        .now_ms = r->now_ms, .wall_ms = wall_ms, .wall_ns = r->cluster->policies->now_ns};
     if (!attempt_next(&r->attempt, now, &tried))
         return false;
     r->cycles++;

@@ -12,15 +12,16 @@
  * about every node: what a scheduler does that does not know that pods are equal. It is measured on
  * some of them and scaled up.
  *
- * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or what
- * COSCHED_GANG_TRACE names) in simulated time on 128 cards, with strict FIFO and a scheduler that
- * reserves and waits in the same run (gang_trace.h). No clock of this machine plays a part: the
+ * (c) is the case `trace`: the job trace ../shared/data/gang/muri_trace1.csv (or FILE, or what
+ * COSCHED_GANG_TRACE names) in simulated time on 128 cards, without and with
+ * activeDeadlineSeconds; in the same run strict FIFO, EASY backfill that knows all run times, and a
+ * scheduler that reserves and waits (gang_trace.h). No clock of this machine plays a part: the
  * figures are the same everywhere.
  *
  * (b) and (d) are the cases `local` and `real`: whole programs on a cluster, see gang_local.h and
  * gang_real.h.
  *
- *     make bench-gang [ARGS='CASE [REPEATS]']
+ *     make bench-gang [ARGS='CASE [REPEATS]' | ARGS='trace [FILE]']
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -256,50 +257,86 @@ static void warn(void *arg, const char *text)
     fprintf(stderr, "bench_gang: %s\n", text);
 }
 
-static void print_trace(const struct gang_trace *t)
+/* Goals in thousandths of strict FIFO's; mean 0: EASY's. */
+struct trace_goals {
+    const char *name;
+    bool tells_time;
+    int64_t mean, p99, longest, end;
+};
+
+static const struct trace_goals trace_goals[] = {
+    {"gang-trace", false, 700, 1000, 1050, 1010},
+    {"gang-trace-deadlines", true, 0, 970, 990, 1000},
+};
+
+static void print_ratio(const struct trace_goals *k, const char *what, int64_t value_ms,
+                        int64_t fifo_ms, int64_t easy_ms, double goal_ms)
 {
-    enum { MEAN_GOAL_PERCENT = 70 };
+    char name[64];
+    (void)str_format(name, sizeof name, "%s-%s", k->name, what);
+    result_print(&(struct result){.name = name,
+                                  .unit = "ms",
+                                  .value = (double)value_ms,
+                                  .baseline = (double)fifo_ms,
+                                  .goal = goal_ms,
+                                  .met = result_met((double)value_ms <= goal_ms)},
+                 "easy=%" PRId64, easy_ms);
+}
+
+static void print_trace(const struct trace_goals *k, const struct gang_trace *t)
+{
+    const struct gang_trace_outcome *our = &t->cosched, *fifo = &t->fifo, *easy = &t->easy;
+    const double part = 1000;
     AUTO_STRBUF table = {0};
     gang_trace_print(t, &table);
-    printf("%s", strbuf_str(&table));
-    double goal_ms = (double)t->fifo.mean_ms * MEAN_GOAL_PERCENT / 100;
-    result_print(&(struct result){.name = "gang-trace-mean-wait",
-                                  .unit = "ms",
-                                  .value = (double)t->cosched.mean_ms,
-                                  .baseline = (double)t->fifo.mean_ms,
-                                  .goal = goal_ms,
-                                  .met = result_met((double)t->cosched.mean_ms <= goal_ms)},
-                 "p99=%" PRId64 " p99-fifo=%" PRId64, t->cosched.p99_ms, t->fifo.p99_ms);
-    result_print(&(struct result){.name = "gang-trace-incomplete",
+    printf("%s%s", k->tells_time ? "with activeDeadlineSeconds: " : "", strbuf_str(&table));
+    print_ratio(k, "mean-wait", our->mean_ms, fifo->mean_ms, easy->mean_ms,
+                k->mean > 0 ? (double)(fifo->mean_ms * k->mean) / part : (double)easy->mean_ms);
+    print_ratio(k, "p99-wait", our->p99_ms, fifo->p99_ms, easy->p99_ms,
+                (double)(fifo->p99_ms * k->p99) / part);
+    print_ratio(k, "longest-wait", our->longest_ms, fifo->longest_ms, easy->longest_ms,
+                (double)(fifo->longest_ms * k->longest) / part);
+    print_ratio(k, "end", our->last_end_ms, fifo->last_end_ms, easy->last_end_ms,
+                (double)(fifo->last_end_ms * k->end) / part);
+    char name[64];
+    (void)str_format(name, sizeof name, "%s-incomplete", k->name);
+    result_print(&(struct result){.name = name,
                                   .unit = "card-ms",
-                                  .value = (double)t->cosched.incomplete_ms,
+                                  .value = (double)our->incomplete_ms,
                                   .baseline = (double)t->wait.incomplete_ms,
-                                  .met = result_met(t->cosched.incomplete_ms == 0)},
+                                  .met = result_met(our->incomplete_ms == 0)},
                  "%s", "");
 }
 
-static void measure_trace(void)
+static void measure_trace(const char *path)
 {
-    const char *path = getenv("COSCHED_GANG_TRACE");
-    struct error err = ERROR_INIT;
-    struct gang_trace t = {
-        .options = {.nodes = 16,
-                    .cards = 8,
-                    .timeout_ms = 60000,
-                    .reservation = {.after_ms = RESERVATION_AFTER_S * INT64_C(1000),
-                                    .for_ms = RESERVATION_FOR_S * INT64_C(1000),
-                                    .assume_ms = RESERVATION_ASSUME_S * INT64_C(1000)}}};
-    if (gang_trace_read(&t, path != NULL ? path : "../shared/data/gang/muri_trace1.csv",
-                        (struct csv_warn){warn, NULL}, &err) < 0)
-        printf(
-            "SKIPPED name=gang-trace why=\"%s; such a trace is simulator/trace-data/trace1_pr.csv "
-            "in the repository Rivendile/Muri\"\n",
-            err.text);
-    else if (gang_trace_run(&t, &err) < 0)
-        result_fail("trace", err.text);
-    else
-        print_trace(&t);
-    gang_trace_deinit(&t);
+    for (size_t i = 0; i < sizeof trace_goals / sizeof trace_goals[0]; i++) {
+        struct error err = ERROR_INIT;
+        struct gang_trace t = {
+            .options = {.nodes = 16,
+                        .cards = 8,
+                        .timeout_ms = 60000,
+                        .tells_time = trace_goals[i].tells_time,
+                        .reservation = {.after_ms = RESERVATION_AFTER_S * INT64_C(1000)}}};
+        if (gang_trace_read(&t, path, (struct csv_warn){warn, NULL}, &err) < 0)
+            printf("SKIPPED name=%s why=\"%s; such a trace is simulator/trace-data/trace1_pr.csv "
+                   "in the repository Rivendile/Muri\"\n",
+                   trace_goals[i].name, err.text);
+        else if (gang_trace_run(&t, &err) < 0)
+            result_fail("trace", err.text);
+        else
+            print_trace(&trace_goals[i], &t);
+        gang_trace_deinit(&t);
+    }
+}
+
+/* `trace FILE`, COSCHED_GANG_TRACE, or the one we have. */
+static const char *trace_path(const char *only, const char *file)
+{
+    const char *said = getenv("COSCHED_GANG_TRACE");
+    if (str_eq(only, "trace") && file != NULL)
+        return file;
+    return said != NULL ? said : "../shared/data/gang/muri_trace1.csv";
 }
 
 /* Programs on a cluster. */
@@ -322,7 +359,8 @@ int main(int argc, char **argv)
     const char *only = argc > 1 ? argv[1] : "all";
     bool any = false;
     kube_http_global_init();
-    if (argc > 2 && num_parse_range(argv[2], 1, REPEATS_MAX, &repeats, &err) < 0) {
+    if (argc > 2 && !str_eq(only, "trace") &&
+        num_parse_range(argv[2], 1, REPEATS_MAX, &repeats, &err) < 0) {
         fprintf(stderr, "bench_gang: %s\n", err.text);
         return 2;
     }
@@ -332,7 +370,7 @@ int main(int argc, char **argv)
             any = true;
         }
     if (str_eq(only, "all") || str_eq(only, "trace")) {
-        measure_trace();
+        measure_trace(trace_path(only, argc > 2 ? argv[2] : NULL));
         any = true;
     }
     if (str_eq(only, "all") || str_eq(only, "local")) {

@@ -146,9 +146,7 @@ static int simulate(const struct simulate_options *o, const struct reservation_t
                                        .cards = o->cards,
                                        .timeout_ms = o->timeout_s * 1000,
                                        .tells_time = o->deadlines,
-                                       .reservation = {.after_ms = keep->after_s * 1000,
-                                                       .for_ms = keep->for_s * 1000,
-                                                       .assume_ms = keep->assume_s * 1000}}};
+                                       .reservation = {.after_ms = keep->after_s * 1000}}};
     int rc = gang_trace_read(&t, path, warnings, err);
     if (rc < 0 && err->code == ERROR_NOT_FOUND)
         rc = error_set(err, ERROR_NOT_FOUND,

@@ -25,16 +25,16 @@ class Nodes:
 def kept_room(suite):
     n = Nodes(suite)
     c = n.cluster
-    p = suite.scheduler("--gang-reserve-after=10", "--backfill-assume=600")
+    p = suite.scheduler("--gang-reserve-after=10")
     n.small("first")
     c.wait_bound(n.ns, "first")
     n.big()
     c.wait_refused(n.ns, "big-0", "nodes fit")
     n.small("past")
     c.wait_bound(n.ns, "past")
-    c.wait_refused(n.ns, "big-0", r"room is kept for it on 2 nodes until 20\d\d-", seconds=60)
+    c.wait_refused(n.ns, "big-0", r"room is kept for it on 2 nodes until it starts, about 20\d\d-", seconds=60)
     n.small("late")
-    c.wait_refused(n.ns, "late", rf"keep room for gang {n.ns}/big until 20\d\d-")
+    c.wait_refused(n.ns, "late", rf"keep room for gang {n.ns}/big until it starts, about 20\d\d-")
     n.small("brief", activeDeadlineSeconds=60)
     c.wait_bound(n.ns, "brief")
     for name in ("first", "past", "brief"):

@@ -145,6 +145,95 @@ static void run_fifo(struct gang_trace *t)
     conclude(t, &t->fifo);
 }
 
+/* ---- EASY backfill, told all run times ---- */
+
+struct easy {
+    int64_t free_cards, now_ms;
+    struct heap running;
+    struct VEC(struct simulation_job *) waiting; /* oldest first */
+};
+
+static int by_end(const void *a, const void *b)
+{
+    struct simulation_job *const *x = a, *const *y = b;
+    return end_of(*x) < end_of(*y) ? -1 : end_of(*x) > end_of(*y);
+}
+
+/* When the oldest one can start, and how many cards are left beside it then. */
+static int64_t easy_shadow(const struct easy *e, const struct simulation_job *oldest,
+                           int64_t *beside)
+{
+    size_t n = e->running.len, i = 0;
+    int64_t cards = e->free_cards, start_ms = e->now_ms;
+    const struct simulation_job **all = mem_new(const struct simulation_job *, n + 1);
+    for (size_t k = 0; k < n; k++)
+        all[k] = container_of_const(e->running.nodes[k], struct simulation_job, heap);
+    qsort(all, n, sizeof *all, by_end);
+    for (; i < n && (cards < oldest->pods || end_of(all[i]) <= start_ms); i++) {
+        cards += all[i]->pods;
+        start_ms = end_of(all[i]);
+    }
+    free(all);
+    *beside = cards - oldest->pods;
+    return start_ms;
+}
+
+static void easy_start(struct easy *e)
+{
+    const struct simulation_job *oldest = NULL;
+    int64_t start_ms = 0, beside = 0;
+    size_t kept = 0, i = 0;
+    for (; i < e->waiting.len && (oldest == NULL || e->free_cards > 0); i++) {
+        struct simulation_job *job = e->waiting.items[i];
+        bool fits = job->pods <= e->free_cards;
+        if (!fits && oldest == NULL) {
+            oldest = job;
+            start_ms = easy_shadow(e, job, &beside);
+        }
+        if (fits && oldest != NULL && e->now_ms + job->run_ms > start_ms) {
+            fits = job->pods <= beside;
+            beside -= fits ? job->pods : 0;
+        }
+        if (!fits) {
+            e->waiting.items[kept++] = job;
+            continue;
+        }
+        job->start_ms = e->now_ms;
+        e->free_cards -= job->pods;
+        heap_push(&e->running, &job->heap);
+    }
+    for (; i < e->waiting.len; i++)
+        e->waiting.items[kept++] = e->waiting.items[i];
+    e->waiting.len = kept;
+}
+
+static void run_easy(struct gang_trace *t)
+{
+    struct easy e = {.free_cards = t->options.nodes * t->options.cards};
+    size_t next = 0;
+    heap_init(&e.running, ends_before);
+    start_anew(t);
+    for (;;) {
+        const struct heap_node *top = heap_top(&e.running);
+        int64_t at = next < t->len ? t->jobs[next].submit_ms : INT64_MAX;
+        if (top != NULL)
+            at = num_min(at, end_of(container_of_const(top, struct simulation_job, heap)));
+        if (at == INT64_MAX)
+            break;
+        e.now_ms = at;
+        for (; (top = heap_top(&e.running)) != NULL &&
+               end_of(container_of_const(top, struct simulation_job, heap)) <= at;)
+            e.free_cards += container_of(heap_pop(&e.running), struct simulation_job, heap)->pods;
+        for (; next < t->len && t->jobs[next].submit_ms <= at; next++)
+            vec_push(&e.waiting, &t->jobs[next]);
+        easy_start(&e);
+    }
+    vec_deinit(&e.waiting);
+    heap_deinit(&e.running);
+    t->easy = (struct gang_trace_outcome){.name = "EASY, times known"};
+    conclude(t, &t->easy);
+}
+
 /* A job of reserve and wait that has not started. */
 struct waiter {
     struct simulation_job *job;
@@ -253,6 +342,7 @@ static int run_core(struct gang_trace *t, struct error *err)
 int gang_trace_run(struct gang_trace *t, struct error *err)
 {
     run_fifo(t);
+    run_easy(t);
     run_wait(t);
     return run_core(t, err);
 }
@@ -283,6 +373,7 @@ void gang_trace_print(const struct gang_trace *t, struct strbuf *out)
                 "last end");
     print_row(&t->cosched, out);
     print_row(&t->fifo, out);
+    print_row(&t->easy, out);
     print_row(&t->wait, out);
     strbuf_addf(out,
                 "\nmean wait of cosched: %lld %% of strict FIFO's, %lld %% of reserve and wait's; "

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gang_trace - a trace of GPU jobs (CSV) replayed in simulated time, three times on the same cards:
- * with the scheduler's core, and with two simple schedulers to compare it with.
+ * gang_trace - a trace of GPU jobs (CSV) replayed in simulated time, four times on the same cards:
+ * with the scheduler's core, and with three simple schedulers to compare it with.
  *
  *     strict FIFO        the oldest job goes first, and until it fits no other job starts
+ *     EASY               knows all run times: others start only if the oldest job that does not
+ *                        fit can still start as early as without them
  *     reserve and wait   pods take cards one by one; a job that has some of its cards and not all
  *                        keeps them until a timeout, then gives them all back and is tried again
  *                        after a pause
@@ -47,13 +49,13 @@ struct gang_trace {
     struct arena names; /* of the jobs */
     size_t too_large;   /* left out: they want more cards than there are */
     int64_t reservations, cycles;
-    struct gang_trace_outcome cosched, fifo, wait;
+    struct gang_trace_outcome cosched, fifo, easy, wait;
 };
 
 /* Columns job_id, num_gpu, submit_time and duration, in milliseconds. t->options are set. */
 int gang_trace_read(struct gang_trace *t, const char *path, struct csv_warn warn,
                     struct error *err);
-/* All three; results in t. */
+/* All four; results in t. */
 int gang_trace_run(struct gang_trace *t, struct error *err);
 void gang_trace_print(const struct gang_trace *t, struct strbuf *out);
 void gang_trace_deinit(struct gang_trace *t);

@@ -169,6 +169,7 @@ void simulation_deinit(struct simulation *s)
     pipeline_deinit(&s->pipeline);
     cluster_deinit(&s->cluster);
     heap_deinit(&s->running);
+    vec_deinit(&s->waiting);
     map_deinit(&s->jobs);
     arena_deinit(&s->keys);
     arena_deinit(&s->arena);
@@ -184,7 +185,11 @@ static void started(void *arg, struct gang *g, const struct plan *plan,
     (void)r;
     for (size_t i = 0; i < plan->steps.len; i++)
         plan->steps.items[i].pod->grant.assume_time_ns = wall_ms(s) * NS_PER_MS;
-    if (gangs_count_placed(g) < job->pods || job->start_ms >= 0)
+    s->free_cards -= (int64_t)plan->steps.len;
+    int32_t placed = gangs_count_placed(g), in_vain = placed < job->pods ? placed : 0;
+    s->held += in_vain - job->held;
+    job->held = in_vain;
+    if (placed < job->pods || job->start_ms >= 0)
         return;
     job->start_ms = s->now_ms;
     heap_push(&s->running, &job->heap);
@@ -206,6 +211,7 @@ int simulation_init(struct simulation *s, int64_t nodes, int64_t cards_per_node,
     attempt_init(&s->attempt, &s->pipeline, &s->queue, &s->arena,
                  &(struct attempt_hooks){.bind = started, .arg = s});
     s->attempt.all_stay = true;
+    s->free_cards = nodes * cards_per_node;
     for (int64_t i = 0; i < nodes; i++)
         if (put_node(s, i, cards_per_node, err) < 0)
             return -1;
@@ -216,48 +222,73 @@ static int submit(struct simulation *s, struct simulation_job *job, struct error
 {
     struct cluster_hooks hooks = hooks_of(s);
     job->start_ms = -1;
-    map_put(&s->jobs, arena_printf(&s->keys, "gang trace/%s", job->name), job);
+    AUTO_STRBUF key = {0};
+    strbuf_addf(&key, "gang trace/%s", job->name);
+    map_put(&s->jobs, arena_printf(&s->keys, "%s", strbuf_str(&key)), job);
     for (int32_t i = 0; i < job->pods; i++)
         if (put_pod(s, job, i, &hooks, err) < 0)
             return error_wrap(err, "job %s", job->name);
+    job->gang = map_get(&s->cluster.gangs, strbuf_str(&key));
+    vec_push(&s->waiting, job);
     return 0;
+}
+
+/* Cards are free. A job that wants more than there are cannot go, since cards are all that it
+ * wants: it is not tried, which decides nothing and saves most of the time. */
+static void wake(struct simulation *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->waiting.len; i++) {
+        struct simulation_job *job = s->waiting.items[i];
+        if (job->start_ms >= 0)
+            continue;
+        s->waiting.items[kept++] = job;
+        if (job->pods - job->held <= s->free_cards)
+            queue_touch(&s->queue, job->gang, s->now_ms);
+    }
+    s->waiting.len = kept;
 }
 
 static void end_one(struct simulation *s)
 {
     struct simulation_job *job = container_of(heap_pop(&s->running), struct simulation_job, heap);
     struct cluster_hooks hooks = hooks_of(s);
-    uint32_t events = 0;
+    reservations_set_now(&s->cluster, wall_ms(s));
     for (int32_t i = 0; i < job->pods; i++) {
         AUTO_STRBUF key = {0};
         strbuf_adds(&key, "trace/");
         pod_name(job, i, &key);
-        events |= cluster_remove_pod(&s->cluster, strbuf_str(&key), NULL, &hooks);
+        (void)cluster_remove_pod(&s->cluster, strbuf_str(&key), NULL, &hooks);
     }
     s->ended++;
-    queue_wake(&s->queue, events, s->now_ms);
+    s->free_cards += job->pods;
 }
 
 static void look(struct simulation *s)
 {
+    int64_t due_ms = reservation_next(&s->cluster);
+    if (due_ms < 0 || due_ms > wall_ms(s))
+        return;
     arena_reset(&s->arena);
     struct reservation_news news = reservation_reconcile(&s->pipeline, wall_ms(s), &s->arena);
     s->reservations += news.made;
-    queue_wake(&s->queue, news.events, s->now_ms);
+    if (news.events != 0)
+        wake(s);
 }
 
-/* Cards that are held now by gangs that are not complete: measured, not concluded. */
-static int64_t held_in_vain(const struct simulation *s)
+/* When a gang used its reservation the next one has its turn before younger ones go on, as in the
+ * program (reservation_timer_follow). */
+static void try_all(struct simulation *s)
 {
-    const char *key;
-    void *value;
-    int64_t sum = 0;
-    for (size_t i = 0; map_next(&s->cluster.gangs, &i, &key, &value);) {
-        const struct gang *g = value;
-        int32_t placed = gangs_count_placed(g);
-        sum += placed < g->min_available ? placed : 0;
+    const struct attempt_time now = {
+        .now_ms = s->now_ms, .wall_ms = wall_ms(s), .wall_ns = wall_ms(s) * NS_PER_MS};
+    struct attempt_result tried;
+    for (size_t kept = s->cluster.reservations->items.len; attempt_next(&s->attempt, now, &tried);
+         kept = s->cluster.reservations->items.len) {
+        s->cycles++;
+        if (s->cluster.reservations->items.len < kept)
+            look(s);
     }
-    return sum;
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -286,22 +317,19 @@ int simulation_run(struct simulation *s, struct simulation_job *jobs, size_t len
         int64_t at = next_event(s, next < len ? &jobs[next] : NULL);
         if (at < 0 || at > until_ms)
             return 0;
-        s->incomplete_ms += held_in_vain(s) * (at - s->now_ms);
+        s->incomplete_ms += s->held * (at - s->now_ms);
         s->now_ms = at;
         const struct heap_node *top;
+        bool ends = false;
         while ((top = heap_top(&s->running)) != NULL &&
                end_of(container_of_const(top, struct simulation_job, heap)) <= at)
-            end_one(s);
+            ends = true, end_one(s);
         for (; next < len && jobs[next].submit_ms <= at; next++)
             if (submit(s, &jobs[next], err) < 0)
                 return -1;
-        int64_t kept = reservation_next(&s->cluster);
-        if (kept >= 0 && kept <= wall_ms(s))
-            look(s);
-        struct attempt_result tried;
-        struct attempt_time now = {
-            .now_ms = at, .wall_ms = wall_ms(s), .wall_ns = wall_ms(s) * NS_PER_MS};
-        while (attempt_next(&s->attempt, now, &tried))
-            s->cycles++;
+        if (ends)
+            wake(s);
+        look(s);
+        try_all(s);
     }
 }

@@ -16,6 +16,7 @@
 #include "lib/base/error.h"
 #include "lib/base/heap.h"
 #include "lib/base/map.h"
+#include "lib/base/vec.h"
 #include "scheduler/cache/cluster.h"
 #include "scheduler/cycle/attempt.h"
 
@@ -27,7 +28,9 @@ struct simulation_job {
     bool tells_time;  /* its pods have run_ms as activeDeadlineSeconds */
     int64_t start_ms; /* result; -1: not started */
     /* simulation.c's */
+    int32_t held; /* cards, while it is not complete */
     struct heap_node heap;
+    struct gang *gang; /* while it waits */
 };
 
 struct simulation {
@@ -38,10 +41,13 @@ struct simulation {
     struct attempt attempt;
     struct map jobs; /* gang's key -> struct simulation_job */
     struct arena keys;
-    struct heap running; /* by end */
-    int64_t now_ms;      /* since the begin */
+    struct heap running;                         /* by end */
+    struct VEC(struct simulation_job *) waiting; /* in the order of submission */
+    int64_t free_cards;
+    int64_t now_ms; /* since the begin */
     /* Results. */
     int64_t ended;         /* jobs */
+    int64_t held;          /* cards that gangs hold which are not complete, now */
     int64_t incomplete_ms; /* card-milliseconds held by gangs that were not complete */
     int64_t reservations;  /* made */
     int64_t cycles;

@@ -18,7 +18,6 @@
 #include "scheduler/cycle/reservation_plan.h"
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
-#include "scheduler/cache/expected_end.h"
 
 enum { S = 1000, MINUTE = 60 * S, NODES = 4 };
 
@@ -37,8 +36,7 @@ static int setup(void **state)
     pipeline_init(&pipeline, &c);
     arena_init(&arena, 0);
     now_ms = NOW_MS;
-    c.reservations->options = (struct reservation_options){
-        .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 10 * MINUTE};
+    c.reservations->options = (struct reservation_options){.after_ms = 5 * MINUTE};
     for (int i = 0; i < NODES; i++)
         (void)cluster_put_node(&c,
                                NODE(.name = arena_printf(&arena, "n%d", i + 1), .cpu_milli = 8000));
@@ -142,7 +140,7 @@ static const char *said_to(const char *name, int64_t cpu_milli, int32_t priority
 }
 
 static const char kept_until[] =
-    "0/4 nodes fit: 4 keep room for gang d/big until 2026-11-16T09:35:00Z";
+    "0/4 nodes fit: 4 keep room for gang d/big until it starts, about 2026-11-16T09:20:00Z";
 
 /* All four nodes are free but for one pod of 1 CPU on n1, which ends 20 minutes from now; the gang
  * needs all four. Room is kept after 5 minutes. */
@@ -167,7 +165,8 @@ static void who_may_use_it(void **state)
         int64_t deadline_s;
         const char *said;
     } rows[] = {
-        {"of unknown run time, assumed 10 minutes: over before the start", 1000, 0, 0, ""},
+        {"of unknown run time: nobody knows that it is over before the start", 1000, 0, 0,
+         kept_until},
         {"over before the start", 1000, 0, 14 * 60 + 50, ""},
         {"over a moment too late: time passes in steps of 10 s", 1000, 0, 14 * 60 + 51, kept_until},
         {"of a lower priority, and too long", 1000, -1, 3600, kept_until},
@@ -179,20 +178,24 @@ static void who_may_use_it(void **state)
     const struct reservation *r = reservations_of(&c, g)->kept;
     expect_int("it starts when the pod in its way ends", NOW_MS + 20 * MINUTE, r->start_ms);
     expect_str("the gang itself is told",
-               "room is kept for it on 4 nodes until 2026-11-16T09:35:00Z",
+               "room is kept for it on 4 nodes until it starts, about 2026-11-16T09:20:00Z",
                reservation_message(&c, g, &arena));
 
     AUTO_STRBUF dump = {0};
     dump_cluster(&c, &dump);
-    expect_true("it is in the dump",
-                strstr(strbuf_str(&dump),
-                       "\"reservations\":[{\"for\":\"gang d/big\",\"gangs\":[\"gang d/big\"],"
-                       "\"priority\":0,\"made\":"
-                       "\"2026-11-16T09:05:00Z\",\"start\":\"2026-11-16T09:20:00Z\",\"until\":"
-                       "\"2026-11-16T09:35:00Z\",\"nodes\":{\"n1\":[\"d/big-") != NULL);
+    expect_true(
+        "it is in the dump",
+        strstr(
+            strbuf_str(&dump),
+            "\"reservations\":[{\"for\":\"gang d/big\",\"gangs\":[\"gang d/big\"],"
+            "\"priority\":0,\"made\":"
+            "\"2026-11-16T09:05:00Z\",\"planned\":\"2026-11-16T09:05:00Z\",\"start\":"
+            "\"2026-11-16T09:20:00Z\",\"until\":\"2026-11-16T09:35:00Z\",\"nodes\":{\"n1\":[\"d/big-") !=
+            NULL);
 
     (void)look_after(5 * MINUTE + S);
-    expect_str("10 minutes are too long when less is left", kept_until, said_to("p", 1000, 0, 0));
+    expect_str("what would have been over is too long when less is left", kept_until,
+               said_to("p", 1000, 0, 10 * 60));
     gone("small");
     expect_true("the gang goes the moment that there is room", tries(g));
     expect_true("and nothing is kept any more", reservations_of(&c, g)->kept == NULL);
@@ -212,13 +215,18 @@ static void room_beside_it(void **state)
                said_to("p", 1000, 0, 36000));
     expect_str(
         "not for more",
-        "0/5 nodes fit: 4 keep room for gang d/big until 2026-11-16T09:35:00Z, 1 has too little cpu "
+        "0/5 nodes fit: 4 keep room for gang d/big until it starts, about 2026-11-16T09:20:00Z, 1 has too little cpu "
         "(asked: 1001m, largest free: 0 on n1)",
         said_to("p", 1001, 0, 36000));
     (void)runs("beside", "n5", 1000, now_ms, 36000);
     gone("small");
     expect_true("the gang is not delayed by it", tries(g));
     expect_done();
+}
+
+static int64_t lapses_in(const struct gang *g)
+{
+    return reservations_of(&c, g)->kept->until_ms - now_ms;
 }
 
 static void it_ends(void **state)
@@ -228,19 +236,81 @@ static void it_ends(void **state)
     struct gang *other = gang_of("other", 4, 0);
     expect_true("there is no room for it", !tries(other));
     expect_int("one in a priority", 0, look_after(10 * MINUTE).made);
-    struct reservation_news news = look_after(20 * MINUTE - 1);
-    expect_int("it lasts half an hour", 0, news.lapsed);
+    int64_t left_ms = lapses_in(g);
+    expect_int("without progress it lasts half an hour where nothing has run longer",
+               30 * MINUTE - 10 * MINUTE, left_ms);
+    struct reservation_news news = look_after(left_ms - 1);
+    expect_int("so long it lasts", 0, news.lapsed);
     news = look_after(1);
     expect_int("not longer", 1, news.lapsed);
     expect_int("those that were refused are woken", EVENT_NODE_CAPACITY, (int64_t)news.events);
     expect_true("the next one has its turn", news.made && news.looked == other);
     expect_str("the gang is told nothing now", NULL, reservation_message(&c, g, &arena));
     (void)cluster_remove_node(&c, "n4");
-    (void)look_after(RESERVATION_STEP_MS);
+    (void)look_after(RESERVATIONS_STEP_MS);
     expect_true("without a node of it there is none", reservations_of(&c, other)->kept == NULL);
     expect_str("and it says so",
                "it would not fit if the cluster were empty, so no room is kept for it",
                reservation_message(&c, other, &arena));
+    expect_done();
+}
+
+/* Four pods in its way, which end one after the other, each hours late. */
+static void progress_keeps_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        (void)runs(arena_printf(&arena, "w-%d", i), arena_printf(&arena, "n%d", i + 1), 1000,
+                   NOW_MS, 20 * 60 + 60 * i);
+    struct gang *g = gang_of("big", 4, 0);
+    expect_true("there is no room for it", !tries(g));
+    expect_true("room is kept", look_after(5 * MINUTE).made);
+    int64_t made_ms = now_ms;
+    for (int i = 0; i < 3; i++) {
+        struct reservation_news news = look_after(lapses_in(g) - MINUTE);
+        expect_true("they are past their time", news.lapsed == 0);
+        expect_true("so it starts later", reservations_of(&c, g)->kept->start_ms >= now_ms);
+        gone(arena_printf(&arena, "w-%d", i));
+        (void)look_after(RESERVATIONS_STEP_MS);
+        expect_true("one of them has ended: it goes on", lapses_in(g) > 30 * MINUTE - MINUTE);
+        expect_int("it is the same one", made_ms, reservations_of(&c, g)->kept->made_ms);
+    }
+    gone("w-3");
+    expect_true("it starts, long after half an hour", tries(g) && now_ms - made_ms > 90 * MINUTE);
+    expect_done();
+}
+
+/* Pods that do not say how long they run, of which nothing was learned: a gang waits four times the
+ * mean run time before it gets in the way of others. */
+static void unknown_run_times(void **state)
+{
+    (void)state;
+    (void)runs("small", "n1", 1000, NOW_MS - 10 * MINUTE, 0);
+    struct gang *g = gang_of("big", 4, 0), *next = gang_of("next", 4, 0);
+    expect_true("there is no room", !tries(g) && !tries(next));
+    expect_true("not yet", !look_after(5 * MINUTE).made);
+    expect_int("it is early", RESERVATION_EARLY, reservations_of(&c, g)->verdict);
+    expect_str("and says so",
+               arena_printf(&arena,
+                            "no room is kept for it before it has waited about %d minutes, because "
+                            "it is not known when the pods in its way end",
+                            RESERVATION_PATIENCE_MEANS * 10),
+               reservation_message(&c, g, &arena));
+    expect_true("nor is anybody behind it looked at", look_after(0).looked == NULL);
+    c.reservations->now_ms = now_ms;
+    for (int i = 0; i < 1000; i++) {
+        (void)runs("quick", "n2", 1000, now_ms - MINUTE, 0);
+        gone("quick");
+    }
+    int64_t waited_ms = now_ms - NOW_MS;
+    while (reservations_of(&c, g)->kept == NULL && waited_ms < 60 * MINUTE) {
+        (void)look_after(MINUTE);
+        waited_ms += MINUTE;
+    }
+    expect_true("where most take a minute, minutes are enough", waited_ms <= 15 * MINUTE);
+    const struct reservation *r = reservations_of(&c, g)->kept;
+    expect_int("a pod of which only the age is known runs as long again",
+               now_ms + now_ms - NOW_MS + 10 * MINUTE, r != NULL ? r->start_ms : 0);
     expect_done();
 }
 
@@ -253,6 +323,7 @@ static void who_gets_none(void **state)
     (void)runs("small", "n1", 1000, NOW_MS, 20 * 60);
     expect_true("no room", !tries(huge) && !tries(next));
     (void)tries(lone);
+    gone("lone");
     now_ms += 5 * MINUTE;
     struct reservation_news news = look_after(0);
     expect_true("one that does not fit the empty cluster", !news.made && news.looked == huge);
@@ -263,7 +334,7 @@ static void who_gets_none(void **state)
     expect_int("a gang that vanishes leaves nothing", 0, (int64_t)c.reservations->items.len);
     expect_str("nor is anything kept from others", "", said_to("p", 7000, 0, 36000));
 
-    (void)runs("long", "n1", 1000, now_ms, 3600);
+    (void)runs("long", "n1", 1000, now_ms, 36 * 3600);
     struct gang *far = gang_of("far", 4, 0);
     expect_true("no room", !tries(far));
     now_ms += 5 * MINUTE;
@@ -273,12 +344,15 @@ static void who_gets_none(void **state)
                reservations_of(&c, far)->verdict);
     expect_str(
         "it says so",
-        "the pods in its way are not expected to end within 30 minutes, so no room is kept for it",
+        arena_printf(&arena,
+                     "the pods in its way are not expected to end within %lld minutes, so "
+                     "no room is kept for it",
+                     (long long)(RESERVATION_STALL_MEANS * c.reservations->mean_ms / MINUTE)),
         reservation_message(&c, far, &arena));
     gone("long");
     gone("small");
     (void)runs("soon", "n1", 1000, now_ms, 60);
-    (void)look_after(30 * MINUTE); /* at the huge one, which is older */
+    (void)look_after(150 * MINUTE); /* at the huge one, which is older */
     (void)look_after(0);
     expect_int("it is looked at again", RESERVATION_KEPT, reservations_of(&c, far)->verdict);
 
@@ -294,13 +368,11 @@ static void in_vain(void **state)
 {
     (void)state;
     struct gang *g = big_waits();
-    (void)runs("again", "n1", 1000, NOW_MS + 20 * MINUTE, 3600);
-    expect_int("over", 1, look_after(30 * MINUTE).lapsed);
-    gone("again");
+    expect_int("over", 1, look_after(lapses_in(g)).lapsed);
     expect_true("not after the same time again", !look_after(10 * MINUTE - 1).made);
     expect_true("but after twice", look_after(1).made);
     (void)cluster_remove_pod(&c, "d/big-0", NULL, NULL);
-    (void)look_after(RESERVATION_STEP_MS);
+    (void)look_after(RESERVATIONS_STEP_MS);
     expect_true("without a quorum it waits for pods, not for room",
                 reservations_of(&c, g)->kept == NULL);
     expect_done();
@@ -402,12 +474,14 @@ static void several_as_one(void **state)
     expect_int("from when the pod in their way ends", NOW_MS + 20 * MINUTE, r->start_ms);
     expect_int("it is one", 1, (int64_t)c.reservations->items.len);
     expect_str("others are told",
-               "0/4 nodes fit: 4 keep room for gang d/a and its group until 2026-11-16T09:35:00Z",
+               "0/4 nodes fit: 4 keep room for gang d/a and its group until it starts, about "
+               "2026-11-16T09:20:00Z",
                said_to("p", 1000, 0, 36000));
-    const char *own = "room is kept for it and its group on 4 nodes until 2026-11-16T09:35:00Z";
+    const char *own = "room is kept for it and its group on 4 nodes until it starts, about "
+                      "2026-11-16T09:20:00Z";
     expect_str("one is told", own, reservation_message(&c, a, &arena));
     expect_str("and the other", own, reservation_message(&c, b, &arena));
-    (void)look_after(RESERVATION_STEP_MS);
+    (void)look_after(RESERVATIONS_STEP_MS);
     expect_true("it goes on", reservations_of(&c, b)->kept != NULL);
     gone("small");
     expect_true("whichever is tried, both go", tries(b));
@@ -426,7 +500,7 @@ static void several_end_as_one(void **state)
     expect_int("its priority is the least of theirs", 0, reservations_of(&c, a)->kept->priority);
     expect_str("so nothing is kept from what is more important than one of them", "",
                said_to("p", 1000, 1, 36000));
-    struct reservation_news news = look_after(30 * MINUTE);
+    struct reservation_news news = look_after(lapses_in(a));
     expect_int("it ends once", 1, news.lapsed);
     expect_true("for both",
                 reservations_of(&c, a)->kept == NULL && reservations_of(&c, b)->kept == NULL);
@@ -438,7 +512,7 @@ static void several_end_as_one(void **state)
     expect_true("then it is kept again", look_after(1).made);
     gone("b-0");
     expect_true("the other one is still there", reservations_of(&c, a)->kept != NULL);
-    (void)look_after(RESERVATION_STEP_MS);
+    (void)look_after(RESERVATIONS_STEP_MS);
     expect_true("nothing is kept for one without the other", reservations_of(&c, a)->kept == NULL);
     gone("b-1");
     expect_int("nor when one is gone", 0, (int64_t)c.reservations->items.len);
@@ -458,45 +532,20 @@ static void several_that_do_not_fit(void **state)
     expect_done();
 }
 
-static void when_pods_end(void **state)
-{
-    (void)state;
-    static const struct row {
-        const char *name, *owner;
-        int64_t age_ms, deadline_s, left_ms;
-        bool terminating;
-    } rows[] = {
-        {"its deadline says", "Job", 10 * MINUTE, 900, 5 * MINUTE, false},
-        {"past its deadline it is being ended", "Job", 20 * MINUTE, 900, 0, false},
-        {"of unknown run time the option says", "Job", 4 * MINUTE, 0, 6 * MINUTE, false},
-        {"what has run for hours will run for hours", "Job", 200 * MINUTE, 0, 200 * MINUTE, false},
-        {"on its way out", "Job", 200 * MINUTE, 0, 0, true},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct cluster_pod *cp = put(
-            &(struct fixture_pod){.name = "p", .node = "n1", .terminating = rows[i].terminating},
-            NOW_MS - rows[i].age_ms, rows[i].deadline_s);
-        expect_int(rows[i].name, NOW_MS + rows[i].left_ms, expected_end_of(&c, cp, NOW_MS));
-        cp->pod->owner_kind = "DaemonSet";
-        expect_true("a DaemonSet's never ends", expected_end_of(&c, cp, NOW_MS) == INT64_MAX);
-        gone("p");
-    }
-    expect_done();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_may_use_it, setup, teardown),
         cmocka_unit_test_setup_teardown(room_beside_it, setup, teardown),
         cmocka_unit_test_setup_teardown(it_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(progress_keeps_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_run_times, setup, teardown),
         cmocka_unit_test_setup_teardown(who_gets_none, setup, teardown),
         cmocka_unit_test_setup_teardown(in_vain, setup, teardown),
         cmocka_unit_test_setup_teardown(the_next_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(several_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(several_end_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(several_that_do_not_fit, setup, teardown),
-        cmocka_unit_test_setup_teardown(when_pods_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

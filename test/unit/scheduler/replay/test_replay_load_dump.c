@@ -13,7 +13,7 @@
 #include "test/unit/lib/base/expect.h"
 #include "test/unit/scheduler/fixture.h"
 
-enum { MINUTE = 60000 };
+enum { S = 1000, MINUTE = 60 * S };
 #define NOW_MS INT64_C(1794819600000) /* 2026-11-16T09:00:00Z */
 
 /* A cluster that a dump was loaded into. */
@@ -82,12 +82,15 @@ static void fail_to_place(const struct pipeline *p, struct gang *g, struct arena
 static void fill(struct cluster *c, struct arena *a)
 {
     replacement_hold_enable(c, true);
-    c->reservations->options = (struct reservation_options){
-        .after_ms = 5 * MINUTE, .for_ms = 30 * MINUTE, .assume_ms = 7 * MINUTE};
+    c->reservations->options = (struct reservation_options){.after_ms = 5 * MINUTE};
+    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 30 * S);
+    run_times_see(&c->reservations->run_times, 7, RUN_TIMES_ONE, 20 * S);
+    run_times_see(&c->reservations->run_times, UINT64_MAX, RUN_TIMES_ONE / 2, 10 * S);
     (void)cluster_put_node(c, NODE(.name = "n1", .cpu_milli = 2000));
     (void)cluster_put_node(c, NODE(.name = "n2", .cpu_milli = 2000));
     (void)cluster_put_node(c, NODE(.name = "n3", .cpu_milli = 2000));
-    PUT(c, .name = "g-a", .node = "n1", .phase = "Running", MEMBER("g", "2"), CPU(1000));
+    PUT(c, .name = "g-a", .node = "n1", .phase = "Running", MEMBER("g", "2"),
+        .spec = "\"activeDeadlineSeconds\":36000", CPU(1000));
     PUT(c, .name = "g-b", .node = "n1", .phase = "Running", MEMBER("g", "2"), CPU(1000));
     (void)cluster_remove_pod(c, "d/g-b", NULL, NULL);
     struct cluster_pod *small = PUT(c, .name = "small", .node = "n2", .phase = "Running",
@@ -140,13 +143,16 @@ static void it_comes_back(void **state)
     expect_int("that it had its turns", 2, reservations_of(&y.cluster, tired)->lapses);
 
     replay_run_all(&y.run);
-    expect_str("nobody else takes what is kept",
-               "0/3 nodes fit: 2 keep room for gang d/big until 2026-11-16T09:35:00Z, 1 has too "
-               "little cpu (asked: 1, largest free: 0 on n1)",
-               why(&y, "d/long"));
-    expect_true("the gang is told",
-                strstr(why(&y, "d/big-0"),
-                       "; room is kept for it on 2 nodes until 2026-11-16T09:35:00Z") != NULL);
+    expect_str(
+        "nobody else takes what is kept",
+        "0/3 nodes fit: 2 keep room for gang d/big until it starts, about 2026-11-16T09:20:00Z, "
+        "1 has too little cpu (asked: 1, largest free: 0 on n1)",
+        why(&y, "d/long"));
+    expect_true(
+        "the gang is told",
+        strstr(why(&y, "d/big-0"),
+               "; room is kept for it on 2 nodes until it starts, about 2026-11-16T09:20:00Z") !=
+            NULL);
     (void)cluster_remove_pod(&y.cluster, "d/small", NULL, &y.run.hooks);
     (void)cluster_put_pod(
         &y.cluster,

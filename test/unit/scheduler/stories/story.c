@@ -43,8 +43,7 @@ static void begin(struct world *w, uint64_t seed)
     w->budgeted = world_chance(w, 20);
     w->reserving = world_chance(w, 25);
     if (w->reserving)
-        w->cluster.reservations->options =
-            (struct reservation_options){.after_ms = 5000, .for_ms = 60000, .assume_ms = 20000};
+        w->cluster.reservations->options = (struct reservation_options){.after_ms = 5000};
     replacement_hold_enable(&w->cluster, world_chance(w, 50));
     w->attempt.all_stay = world_chance(w, 20);
 }
