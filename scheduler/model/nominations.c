@@ -73,6 +73,7 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
         cp->nominated = mem_strdup(node);
         put_in(c, cp);
         count(c, node, true);
+        events |= EVENT_POD_PLACED; /* a gang may fit in another order */
     }
     return events;
 }
