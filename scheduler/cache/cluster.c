@@ -397,6 +397,11 @@ uint32_t cluster_remove_pod(struct cluster *c, const char *key, const char *uid,
         events = cluster_note_freed(c, cn);
         cluster_nodes_drop_if_unused(c, cn);
     }
+    const struct reservation *kept = cp->gang != NULL ? reservations_of(c, cp->gang)->kept : NULL;
+    if (kept != NULL && cp->state == CLUSTER_PENDING) { /* its part of the reserved room is free */
+        reservations_touch_nodes(c, kept);
+        events |= EVENT_NODE_CAPACITY;
+    }
     if (cp->gang != NULL)
         events |= gangs_leave(c, cp, hooks);
     events |= nominations_set(c, cp, NULL);

@@ -90,6 +90,7 @@ uint32_t nominations_set(struct cluster *c, struct cluster_pod *cp, const char *
     if (node != NULL) {
         cp->nominated = mem_strdup(node);
         put_in(c, cp);
+        events |= EVENT_POD_PLACED; /* a gang may fit in another order */
     }
     return events;
 }

@@ -41,6 +41,8 @@ static bool refuse(const struct taint *t, struct arena *a, struct reason *why)
 static bool filter(const struct plugin_ask *ask, const struct cluster_node *node, struct arena *a,
                    struct reason *why)
 {
+    if (node->node->taints_len == 0 && !node->node->unschedulable)
+        return true; /* most nodes */
     const struct taint *t = first_against(ask, node, false);
     return t == NULL || refuse(t, a, why);
 }
@@ -48,6 +50,8 @@ static bool filter(const struct plugin_ask *ask, const struct cluster_node *node
 static bool filter_provider(const struct plugin_ask *ask, const struct cluster_node *node,
                             struct arena *a, struct reason *why)
 {
+    if (node->node->taints_len == 0)
+        return true;
     const struct taint *t = first_against(ask, node, true);
     return t == NULL || plugin_virtual_may_use(ask, node) || refuse(t, a, why);
 }

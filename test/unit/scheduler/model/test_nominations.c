@@ -179,7 +179,8 @@ static void waiting_pods_with_a_right_to_room(void **state)
     expect_int("another pod comes: if it does not fit there any more, others may", EVENT_POD_GONE,
                (int64_t)EVENTS(.name = "foreign", .node = "a1", .scheduler = "x", CPU(1)));
     (void)cluster_remove_pod(&c, "d/foreign", NULL, NULL);
-    expect_int("waits elsewhere: room", EVENT_POD_GONE, nominations_set(&c, n, "b1"));
+    expect_int("waits elsewhere: room here, and less there", EVENT_POD_GONE | EVENT_POD_PLACED,
+               nominations_set(&c, n, "b1"));
     expect_str("there", "a1 a2 x", open_nodes(p));
     (void)put(&(struct fixture_pod){
         .name = "n", .nominated = "a1", .priority = 5, .c = {{.cpu_milli = 6000}}});
