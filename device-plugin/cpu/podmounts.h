@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A process makes its mountinfo as long as it likes. That of a container with 40 volumes has 10 KiB. */
+/* A process makes its mountinfo as long as it likes; with 40 volumes a container's has 10 KiB. */
 enum { PODMOUNTS_NAME_SIZE = 64, PODMOUNTS_BYTES_MAX = 256 * 1024 };
 
 /* uid: the pod's, as the API server writes it. false: the process is not (yet) in its

@@ -49,8 +49,8 @@ struct httpd_config {
     uint16_t port;         /* 0: any free port, see httpd_port */
     unsigned threads;      /* 0 means 1 */
     size_t max_body_bytes; /* 0: no bodies */
-    /* limit for all bodies over HTTPD_SMALL_BODY together, three quarters of it from one address; 0:
-     * none. The connection of another is ended for one too many, or that one gets 503: see
+    /* limit for all bodies over HTTPD_SMALL_BODY together, three quarters of it from one address;
+     * 0: none. The connection of another is ended for one too many, or that one gets 503: see
      * httpd_conns. */
     size_t max_large_bytes;
     unsigned large_ms;        /* after which a large body gives way to any other; 0 means 1 s */

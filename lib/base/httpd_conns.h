@@ -9,14 +9,14 @@
  *   2. of those that never got a good reply, any;
  *   3. of those that did, one whose request is not being handled.
  * Among equals one of the source with most connections goes, and of these the one that has been
- * longest in its phase. Of those that got a good reply, sources with an eighth of all connections or
- * less count as equally large: a client that keeps many must not lose them to many sources that
+ * longest in its phase. Of those that got a good reply, sources with an eighth of all connections
+ * or less count as equally large: a client that keeps many must not lose them to many sources that
  * keep a few each. So neither silent nor slow peers, however many, keep a client from being
  * answered, even if they share its address. A connection whose request is being handled stays.
  *
- * Large bodies share max_large bytes by the same order, with bytes for connections. Room is made only
- * by one that is worth less than the newcomer, of a larger source, or older than large_ms: others
- * are about to be complete, and dropping them would lose the work for nothing.
+ * Large bodies share max_large bytes by the same order, with bytes for connections. Room is made
+ * only by one that is worth less than the newcomer, of a larger source, or older than large_ms:
+ * others are about to be complete, and dropping them would lose the work for nothing.
  *
  * A source is an IPv4 address or a /64 of IPv6, all of which one host may have.
  *
@@ -72,8 +72,8 @@ void httpd_conns_add(struct httpd_conns *s, struct httpd_conn *c, const struct s
 void httpd_conns_remove(struct httpd_conns *s, struct httpd_conn *c);
 /* c got a good reply; from now on it and its source are kept in preference to others. */
 void httpd_conns_prove(struct httpd_conn *c);
-/* c's large body has n bytes now; 0: none. Drops others that hold more than their share. False: none
- * can go, and c holds nothing. */
+/* c's large body has n bytes now; 0: none. Drops others that hold more than their share. False:
+ * none can go, and c holds nothing. */
 bool httpd_conns_hold(struct httpd_conns *s, struct httpd_conn *c, size_t n, int64_t now_ms);
 /* Drops the connections that are in their phase for too long. */
 void httpd_conns_sweep(struct httpd_conns *s, int64_t now_ms);

@@ -48,8 +48,8 @@ void node_free(struct node *n);
 /* As pod_pack. */
 struct node *node_pack(struct node *n);
 bool node_taint_is_tolerated(const struct pod *p, const struct taint *t);
-/* for (size_t i = 0; (t = node_untolerated(n, p, &i)) != NULL;): the NoSchedule and NoExecute taints
- * that the pod does not tolerate. spec.unschedulable counts as the taint
+/* for (size_t i = 0; (t = node_untolerated(n, p, &i)) != NULL;): the NoSchedule and NoExecute
+ * taints that the pod does not tolerate. spec.unschedulable counts as the taint
  * node.kubernetes.io/unschedulable:NoSchedule that the node controller adds. */
 const struct taint *node_untolerated(const struct node *n, const struct pod *p, size_t *i);
 /* The name of the first feature that the pod needs and the node does not declare, or NULL. */

@@ -28,8 +28,8 @@ void labels_sort(struct labels *l);
 /* A JSON object of strings (NULL and null are empty). A member that is not a string, or holds a
  * NUL, and a duplicate key are errors that name the key; *out then has all others (of duplicates
  * the last). `longest` gives the most bytes of a key's value, 0: the key is left out and nothing is
- * said about it; NULL: all of everything. A longer value is cut, at a character. Borrows nothing from
- * j. */
+ * said about it; NULL: all of everything. A longer value is cut, at a character. Borrows nothing
+ * from j. */
 int labels_decode(json *j, struct arena *a, struct labels *out, struct error *err);
 int labels_decode_some(json *j, size_t (*longest)(const char *key), struct arena *a,
                        struct labels *out, struct error *err);

@@ -5,10 +5,11 @@
  * and Events. The loop's thread.
  *
  * A changed status is written at most every POLICY_WRITER_STATUS_MS per policy, less often where
- * there is much to count (policy_status.h). The Binding carries the deletion cost of a new pod; placed pods are
- * scanned when a policy changed or a pod moved to another unit, and every POLICY_WRITER_SCAN_MS. A
- * write that does not show on the watch is repeated after POLICY_WRITER_AGAIN_MS. A cost set by the
- * user is never changed: an Event says that it may contradict the policy.
+ * there is much to count (policy_status.h). The Binding carries the deletion cost of a new pod;
+ * placed pods are scanned when a policy changed or a pod moved to another unit, and every
+ * POLICY_WRITER_SCAN_MS. A write that does not show on the watch is repeated after
+ * POLICY_WRITER_AGAIN_MS. A cost set by the user is never changed: an Event says that it may
+ * contradict the policy.
  */
 #pragma once
 

@@ -84,5 +84,6 @@ struct reservation_news reservation_reconcile(const struct pipeline *ask, int64_
                                               struct arena *a);
 /* When reservation_reconcile is due; -1: no gang waits. */
 int64_t reservation_next(const struct cluster *c);
-/* What members are told about it: "room is kept for it on 3 nodes until it starts, ..."; NULL: nothing. */
+/* What members are told about it: "room is kept for it on 3 nodes until it starts, ..."; NULL:
+ * nothing. */
 const char *reservation_message(const struct cluster *c, const struct gang *g, struct arena *a);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * facets - the parts of the model that a filter may read, and for each part the events that announce
- * a change of it. Pure.
+ * facets - the parts of the model that a filter may read, and for each part the events that
+ * announce a change of it. Pure.
  *
  * A plugin declares the facets that its filter reads (PLUGIN_READS). Which events can turn its "no"
- * into a "yes" (wakes) and how long its answers stay valid (depends) follow from the table below, so
- * they cannot contradict each other. In builds with AddressSanitizer facets_guard.h closes all other
- * facets while the filter runs: a read that was not declared ends the test there.
+ * into a "yes" (wakes) and how long its answers stay valid (depends) follow from the table below,
+ * so they cannot contradict each other. In builds with AddressSanitizer facets_guard.h closes all
+ * other facets while the filter runs: a read that was not declared ends the test there.
  *
- * What may be read without a facet: the pod and its class key, the names of nodes, and settings that
- * never change (virtual nodes' labels and taints, packing). A new node is an event for everybody.
+ * What may be read without a facet: the pod and its class key, the names of nodes, and settings
+ * that never change (virtual nodes' labels and taints, packing). A new node is an event for
+ * everybody.
  */
 #pragma once
 

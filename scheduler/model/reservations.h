@@ -37,7 +37,7 @@ struct reservation {
     size_t to_go;              /* the fewest pods that had to go in any plan: fewer are progress */
     uint64_t departures, seen; /* reservations.departures and the node table's log, at last look */
     struct map nodes;          /* name -> struct reservation_node */
-    /* "gang ns/x until it starts, about 2026-11-16T09:30:00Z", "gang ns/x and its group until ..." */
+    /* "gang ns/x until it starts, about 2026-11-16T09:30:00Z", "gang ns/x and its group ..." */
     char *what;
 };
 

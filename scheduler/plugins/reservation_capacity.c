@@ -19,8 +19,8 @@ static int64_t ends_if_placed_at(const struct cluster *c, const struct cluster_p
                        expected_end_runtime(c, cp));
 }
 
-/* Of pods that came after the first plan an age says nothing yet: they end in time only if it is said or
- * learned. */
+/* Of pods that came after the first plan an age says nothing yet: they end in time only if it is
+ * said or learned. */
 static bool outlasts(const struct cluster *c, const struct reservation *r,
                      const struct cluster_pod *cp)
 {

@@ -106,8 +106,8 @@ static int32_t place_without(struct world *w, const struct gang *g, const struct
 /* false: more may have to be reclaimed later. Other pods nominated to the same node may take the
  * CPUs that become free. A pod that must be apart may be blocked by a borrower that counts as
  * another sort once its CPUs are reclaimed. A pod that shares CPUs may take some that were freed
- * for another member; and of several members the first may take others than on trial, when more were
- * free, so that no NUMA node is left for the next. */
+ * for another member; and of several members the first may take others than on trial, when more
+ * were free, so that no NUMA node is left for the next. */
 static bool is_firm(const struct cycle_result *r)
 {
     for (size_t i = 0; i < r->nominations_len; i++)

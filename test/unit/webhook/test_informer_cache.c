@@ -201,7 +201,8 @@ static void of_two_groups_with_one_name_the_other_stays(void **state)
     expect_done();
 }
 
-/* ---- many ResourcePolicies -------------------------------------------------------------------- */
+/* ---- many ResourcePolicies --------------------------------------------------------------------
+ * */
 
 static bool put_policy(struct informer_cache *w, const char *ns, int i, size_t labels)
 {

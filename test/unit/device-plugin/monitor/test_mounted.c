@@ -7,7 +7,7 @@
 
 static struct mounted mounted;
 
-/* A process with this start time and a mount of /lib/cosched/shares/FOLDER; padding: other mounts. */
+/* A process with this start time, and /lib/cosched/shares/FOLDER mounted; padding: other mounts. */
 static void put(struct tree *t, int64_t pid, int start, const char *folder, size_t padding)
 {
     AUTO_STRBUF text = {0};

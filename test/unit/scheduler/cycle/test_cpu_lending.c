@@ -366,8 +366,8 @@ static void whoever_does_not_answer_is_asked_last(void **state)
     expect_done();
 }
 
-/* Found by the stories: the CPUs alone are not enough while the spread refuses the node too. It slept
- * when the node got its label, which the refusal for CPUs does not mention. */
+/* Found by the stories: the CPUs alone are not enough while the spread refuses the node too. It
+ * slept when the node got its label, which the refusal for CPUs does not mention. */
 static void what_else_refused_it_wakes_it_too(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The answers of every filter about every waiting pod and every node, before and after a step. Where
- * a no became a yes although the pod is the same, one of the events of that step must be in the
- * filter's wakes.
+ * The answers of every filter about every waiting pod and every node, before and after a step.
+ * Where a no became a yes although the pod is the same, one of the events of that step must be in
+ * the filter's wakes.
  */
 #include <string.h>
 

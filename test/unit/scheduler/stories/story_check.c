@@ -103,8 +103,8 @@ static void tell_difference(struct story *s, const struct cluster *fresh, const 
                BEFORE + AFTER, &text[from], AFTER, &also[at]);
 }
 
-/* A reservation whose node or member is gone ends when the next one is due; until then the list names
- * what is not there. */
+/* A reservation whose node or member is gone ends when the next one is due; until then the list
+ * names what is not there. */
 static bool is_reserved_for_all(const struct cluster *c, const struct reservation *r)
 {
     const char *name;
@@ -119,8 +119,8 @@ static bool is_reserved_for_all(const struct cluster *c, const struct reservatio
     return true;
 }
 
-/* Of an assumed pod the list has neither the volumes that it was promised, which were free then, nor
- * the unit of its policy that a node had which is gone. Both are chosen again. */
+/* Of an assumed pod the list has neither the volumes that it was promised, which were free then,
+ * nor the unit of its policy that a node had which is gone. Both are chosen again. */
 static bool is_all_listed(const struct world *w)
 {
     const char *key;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Random stories: nobody sleeps past his chance, every event that helps is announced, and the model
- * is the one that a list of everything gives. Each run has other seeds, printed; COSCHED_SEED repeats
- * a story that failed, COSCHED_STORIES says how many there are.
+ * is the one that a list of everything gives. Each run has other seeds, printed; COSCHED_SEED
+ * repeats a story that failed, COSCHED_STORIES says how many there are.
  */
 #include "test/unit/lib/base/expect.h"
 
