@@ -11,8 +11,8 @@
  *
  * Pods with the same namespace, labels, terms and terminating state share their traits, which list
  * the counters that count such a pod. Placing a pod costs one addition per such counter. A new
- * counter visits the placed pods that it counts. While no pod uses affinity or spread there are no counters
- * and no traits, and this costs nothing.
+ * counter visits the placed pods that it counts. While no pod uses affinity or spread there are no
+ * counters and no traits, and this costs nothing.
  *
  * Counts are by the number of the node's id, including nodes unknown to the API server; domains.h
  * maps them to topology keys.
