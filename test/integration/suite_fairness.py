@@ -35,7 +35,7 @@ def kept_room(suite):
     c.wait_refused(n.ns, "big-0", r"room is kept for it on 2 nodes until it starts, about 20\d\d-", seconds=60)
     n.small("late")
     c.wait_refused(n.ns, "late", rf"keep room for gang {n.ns}/big until it starts, about 20\d\d-")
-    n.small("brief", activeDeadlineSeconds=60)
+    n.small("brief", activeDeadlineSeconds=5)
     c.wait_bound(n.ns, "brief")
     for name in ("first", "past", "brief"):
         c.delete_pod(n.ns, name)
