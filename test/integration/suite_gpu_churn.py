@@ -323,11 +323,14 @@ class Churn(churn.Churn):
                 check_equal(claim(model[key]), claim(p), f"claim of {key} in the model, beside the API's")
 
     def same_table(self):
-        """kubectl inspect cgpu counts the same."""
-        done = subprocess.run([f"{BUILD}/bin/kubectl-inspect-cgpu", f"--kubeconfig={self.cluster.kubeconfig}", "-o", "json"], capture_output=True, text=True,
-                              timeout=60, check=False)
-        check_equal(done.returncode, 0, done.stderr)
-        used, _ = recount(self.pods())
+        """kubectl inspect cgpu counts the same. A pod may end by itself while it runs: then it is asked again."""
+        for _ in range(10):
+            used, _exclusive = recount(self.pods())
+            done = subprocess.run([f"{BUILD}/bin/kubectl-inspect-cgpu", f"--kubeconfig={self.cluster.kubeconfig}", "-o", "json"], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            check_equal(done.returncode, 0, done.stderr)
+            if recount(self.pods())[0] == used:
+                break
         for node in json.loads(done.stdout)["nodes"]:
             got = [(x["allocatedGiB"], x["allocatedPercent"], x["totalGiB"]) for x in node["cards"]]
             want = [(*used.get((node["name"], str(i)), [0, 0, 0])[:2], SIZES[node["name"], str(i)]) for i in range(len(got))]
