@@ -297,7 +297,9 @@ static int check_answer(struct request *q, const struct holder *h, const struct 
         h->pod->key, h->container, said->key);
     if (h->its == NULL || !match_named(h->its->pod, h->container, &subject))
         return error_set(err, ERROR_UNAVAILABLE, "%s; what it was promised is not known yet", who);
-    if (str_eq(said->uid, subject.pod->uid) && said->container == subject.container)
+    /* The kubelet gives what an ordinary init container held to later containers of its pod, so the
+     * last answer about these ids may be a later container's. */
+    if (str_eq(said->uid, subject.pod->uid))
         return 0;
     service_owe(s);
     subject.grant = given_grant(&s->given, subject.pod->uid);

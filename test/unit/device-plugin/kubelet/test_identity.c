@@ -255,6 +255,41 @@ static void an_init_container_is_known_by_the_checkpoint(void **state)
     library_end(&f);
 }
 
+#define TWO_INITS                              \
+    "init:i=gpu-mem:3,gpu-core.percentage:40 " \
+    "init:j=gpu-mem:3,gpu-core.percentage:20 " \
+    "c0=gpu-mem:3,gpu-core.percentage:40"
+
+/* The kubelet gives what an ordinary init container held to the next one: the answer for the second
+ * is the last about these ids when the first starts. */
+static void init_containers_get_the_same_ids(void **state)
+{
+    struct library_fixture f = {.plugin = *state};
+    struct kubelet *k = f.plugin->kubelet;
+    struct kubelet_ids available, memory, compute, part;
+    struct kubelet_answer env;
+    struct error err = ERROR_INIT;
+    library_begin(&f, MODE("core_mem"));
+    expect_list(f.plugin, "compute", CORE, 200, 200);
+    arrive(&f, "p", UID("c"), TWO_INITS, ON("1", "3", "40"));
+    kubelet_free_ids(k, MEM, &available);
+    expect_int("preferred", 0, kubelet_prefer(k, MEM, &available, 3, &memory, &err));
+    expect_int("memory of i", 0, kubelet_allocate(k, MEM, &memory, &env, &err));
+    kubelet_free_ids(k, CORE, &available);
+    expect_int("preferred", 0, kubelet_prefer(k, CORE, &available, 40, &compute, &err));
+    expect_int("compute of i", 0, kubelet_allocate(k, CORE, &compute, &env, &err));
+    expect_int("memory of j", 0, kubelet_allocate(k, MEM, &memory, &env, &err));
+    part = compute;
+    part.len = 20;
+    expect_int("compute of j", 0, kubelet_allocate(k, CORE, &part, &env, &err));
+    record(&f, UID("c"), "i", &memory, &compute);
+    expect_int("i starts", 0, kubelet_pre_start(k, MEM, &memory, &err));
+    expect_str("no error", "", err.text);
+    expect_str("whose it is", "default p i " UID("c"), written(&f, "owner"));
+    expect_true("its part of the time", strstr(written(&f, "limits"), " percent=40 ") != NULL);
+    library_end(&f);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, plugin_setup, plugin_teardown)
@@ -265,6 +300,7 @@ int main(void)
         CASE(anothers_cards_are_not_seen),
         CASE(a_holder_that_is_not_known_does_not_start),
         CASE(an_init_container_is_known_by_the_checkpoint),
+        CASE(init_containers_get_the_same_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
