@@ -299,7 +299,10 @@ static int check_answer(struct request *q, const struct holder *h, const struct 
         return error_set(err, ERROR_UNAVAILABLE, "%s; what it was promised is not known yet", who);
     /* The kubelet gives what an ordinary init container held to later containers of its pod, so the
      * last answer about these ids may be a later container's. */
-    if (str_eq(said->uid, subject.pod->uid))
+    if (str_eq(said->uid, subject.pod->uid) &&
+        (said->container == subject.container ||
+         pod_container_is_init(subject.pod, said->container) ||
+         pod_container_is_init(subject.pod, subject.container)))
         return 0;
     service_owe(s);
     subject.grant = given_grant(&s->given, subject.pod->uid);

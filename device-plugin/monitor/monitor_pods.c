@@ -74,7 +74,7 @@ static void on_put(void *arg, const struct podcache_pod *now)
     struct monitor_pod *x = m->pods.items[at];
     x->pod = p;
     x->grant = &now->grant;
-    x->asks = gib > 0 || cards || asks_others(&p->request);
+    x->asks = gib > 0 || cards || asks_others(&p->request) || p->resource_claims;
     x->asked_mib = mib;
     x->whole = cards ? MODE_GPU : MODE_NVIDIA_GPU;
     pthread_mutex_unlock(&m->lock);

@@ -146,9 +146,9 @@ static const struct {
     uint32_t removed;
 } rows[API_OBJECTS_KINDS] = {
     [API_OBJECTS_NAMESPACES] = {same_namespace, EVENT_NAMESPACE, EVENT_NAMESPACE},
-    [API_OBJECTS_CLAIMS] = {same_claim, EVENT_VOLUME, 0},
-    [API_OBJECTS_VOLUMES] = {same_volume, EVENT_VOLUME, 0},
-    [API_OBJECTS_STORAGE_CLASSES] = {same_storage_class, EVENT_VOLUME, 0},
+    [API_OBJECTS_CLAIMS] = {same_claim, EVENT_VOLUME, EVENT_VOLUME},
+    [API_OBJECTS_VOLUMES] = {same_volume, EVENT_VOLUME, EVENT_VOLUME},
+    [API_OBJECTS_STORAGE_CLASSES] = {same_storage_class, EVENT_VOLUME, EVENT_VOLUME},
     /* Without its CSINode a node has no limits. */
     [API_OBJECTS_CSI_NODES] = {same_csi_node, EVENT_VOLUME, EVENT_VOLUME},
     [API_OBJECTS_CSI_DRIVERS] = {same_csi_driver, EVENT_VOLUME, EVENT_VOLUME},

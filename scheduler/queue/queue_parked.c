@@ -146,7 +146,8 @@ size_t queue_parked_wake(struct queue_parked *p, struct cluster *c, uint32_t eve
         if (hit != 0 && (b->wake & EVENT_POD_PLACED) != 0) {
             b->lucky = true;
             b->lucky_ms = now_ms;
-            p->luck_ms = p->luck_ms != 0 ? p->luck_ms : now_ms + QUEUE_PARKED_LUCK_MS;
+            int64_t due_ms = now_ms + QUEUE_PARKED_LUCK_MS; /* others may be due much later */
+            p->luck_ms = p->luck_ms != 0 ? num_min(p->luck_ms, due_ms) : due_ms;
         }
     }
     if (events & EVENT_POD_GONE) { /* what left is kept until all that it can help were asked */

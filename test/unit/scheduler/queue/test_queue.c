@@ -589,6 +589,24 @@ static void luck_is_tried_later(void **state)
     expect_done();
 }
 
+static void one_that_is_due_much_later_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang a = gang("gang a/a", 0, 1), b = gang("gang b/b", 0, 2);
+    a.form = b.form = GANG_LABELS;
+    queue_init(&q, &cluster);
+    park(&q, &a, EVENT_POD_PLACED, 1000);
+    entry(&q, &a)->wait_ms = QUEUE_BACKOFF_MAX_MS;
+    (void)queue_wake(&q, EVENT_POD_PLACED, 2000);
+    expect_str("it was refused too often", "none", popped(&q, 2000 + QUEUE_PARKED_LUCK_MS));
+    park(&q, &b, EVENT_POD_PLACED, 4000);
+    (void)queue_wake(&q, EVENT_POD_PLACED, 5000);
+    expect_str("another tenant's is tried", "gang b/b", popped(&q, 5000 + QUEUE_PARKED_LUCK_MS));
+    queue_deinit(&q);
+    expect_done();
+}
+
 static void the_slow_flush_finds_what_no_event_woke(void **state)
 {
     (void)state;
@@ -651,6 +669,7 @@ int main(void)
         cmocka_unit_test(needs_are_rounded_down),
         cmocka_unit_test(pods_of_one_kind_are_looked_at_once),
         cmocka_unit_test(luck_is_tried_later),
+        cmocka_unit_test(one_that_is_due_much_later_holds_up_nobody),
         cmocka_unit_test(the_slow_flush_finds_what_no_event_woke),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
