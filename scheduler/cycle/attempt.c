@@ -168,7 +168,7 @@ bool attempt_next(struct attempt *a, struct attempt_time now, struct attempt_res
     struct cycle_result r;
     struct gang *g;
     while ((g = queue_pop(a->queue, now.now_ms)) != NULL && policies_defer(a->pipeline->cluster, g))
-        queue_wait(a->queue, g, 0, now.now_ms);
+        queue_defer(a->queue, g, now.now_ms);
     if (g == NULL)
         return false;
     bool flushed = queue_is_flushed(a->queue, g);

@@ -265,6 +265,15 @@ void queue_wait(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
     put_to_sleep(q, e, wake, now_ms);
 }
 
+void queue_defer(struct queue *q, struct gang *g, int64_t now_ms)
+{
+    struct queue_entry *e = entry_of(q, g);
+    bool first = e->first;
+    end_attempt(q, e, e->refused);
+    put_to_sleep(q, e, 0, now_ms);
+    e->first = first;
+}
+
 void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms)
 {
     struct queue_entry *e = entry_of(q, g);

@@ -82,7 +82,7 @@ void queue_drop(struct queue *q, struct gang *g);
 /* Removes and returns the next gang to try; NULL: none is due. */
 struct gang *queue_pop(struct queue *q, int64_t now_ms);
 /* What the attempt that is under way has cost, in units of work; 1 if it is not called. Before the
- * call that ends it: queue_park, queue_wait, queue_retry, queue_succeeded. */
+ * call that ends it: queue_park, queue_wait, queue_defer, queue_retry, queue_succeeded. */
 void queue_charge(struct queue *q, struct gang *g, int64_t cost);
 /* What a node must have to help the gang, until it is placed or parked again. Before it is parked;
  * if it is not called any node may help. */
@@ -94,6 +94,9 @@ void queue_park(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms);
 /* Pods are missing, so there was no attempt: wait for these events or its own change, no
  * backoff. */
 void queue_wait(struct queue *q, struct gang *g, uint32_t wake, int64_t now_ms);
+/* It cannot be tried yet, and its own change will tell when: nothing is known of it that was not
+ * before, so it keeps its precedence. */
+void queue_defer(struct queue *q, struct gang *g, int64_t now_ms);
 /* After a failed bind: retry when the backoff is over, without an event. */
 void queue_retry(struct queue *q, struct gang *g, int64_t now_ms);
 /* Resets attempts and backoff. If a new member has requeued the gang meanwhile, it stays queued. */

@@ -607,6 +607,32 @@ static void one_that_is_due_much_later_holds_up_nobody(void **state)
     expect_done();
 }
 
+/* Its namespace's policies are changing. */
+static void a_gang_that_is_deferred_keeps_its_precedence(void **state)
+{
+    (void)state;
+    struct queue q;
+    struct gang begun = gang("gang a/begun", 0, 9), retried = gang("gang a/retried", 0, 1),
+                fresh = gang("gang b/fresh", 0, 5);
+    begun.form = retried.form = fresh.form = GANG_LABELS;
+    queue_init(&q, &cluster);
+    park(&q, &retried, EVENT_POD_GONE, 1000);
+    queue_first(&q, &begun, 20000);
+    queue_touch(&q, &retried, 20000);
+    expect_str("the one that was begun", "gang a/begun", popped(&q, 20000));
+    queue_defer(&q, &begun, 20000);
+    expect_str("then the other", "gang a/retried", popped(&q, 20000));
+    queue_defer(&q, &retried, 20000);
+    expect_str("both wait", "none", popped(&q, 20000));
+    expect_true("it was refused, and still is", entry(&q, &retried)->refused);
+    queue_touch(&q, &fresh, 20000);
+    queue_touch(&q, &begun, 20000);
+    expect_str("before all others", "gang a/begun", popped(&q, 20000));
+    queue_succeeded(&q, &begun);
+    queue_deinit(&q);
+    expect_done();
+}
+
 static void the_slow_flush_finds_what_no_event_woke(void **state)
 {
     (void)state;
@@ -669,6 +695,7 @@ int main(void)
         cmocka_unit_test(needs_are_rounded_down),
         cmocka_unit_test(pods_of_one_kind_are_looked_at_once),
         cmocka_unit_test(luck_is_tried_later),
+        cmocka_unit_test(a_gang_that_is_deferred_keeps_its_precedence),
         cmocka_unit_test(one_that_is_due_much_later_holds_up_nobody),
         cmocka_unit_test(the_slow_flush_finds_what_no_event_woke),
     };
