@@ -37,7 +37,7 @@ enum { CREATED, OVERLAPPING, ONE_EDITED, SMALL_EDITED, PODS, REMOVED, KINDS };
 static const char *const names[KINDS] = {"created",      "overlapping", "one-edited",
                                          "small-edited", "pods",        "removed"};
 
-static json *parse(struct strbuf *text, AUTO_JSON **doc)
+static json *parse(struct strbuf *text, struct json_doc **doc)
 {
     struct error err = ERROR_INIT;
     if (json_parse(doc, strbuf_str(text), text->len, &err) < 0)

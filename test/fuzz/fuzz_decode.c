@@ -142,9 +142,9 @@ static void try_pod(json *j, const struct node *n)
         read_all(p->claimed[i]);
     struct gang_ref gang;
     sink += gang_of_pod(p, &gang, NULL) == 0 && gang.form != GANG_NONE;
+    size_t taint = 0;
     if (n)
-        size_t taint = 0;
-    sink += node_untolerated(n, p, &taint) != NULL || node_missing_feature(n, p) != NULL;
+        sink += node_untolerated(n, p, &taint) != NULL || node_missing_feature(n, p) != NULL;
     if (p->has_required_affinity)
         sink += node_selector_matches(&p->required_affinity, &p->labels, "n1");
     pod_free(p);

@@ -249,7 +249,8 @@ bool oracle_index(const struct cluster *c)
     return same;
 }
 
-static bool agrees(const struct gang *g, const char *what, int64_t expected, int64_t is)
+/* int: its answers are joined by &, so that all are said. */
+static int agrees(const struct gang *g, const char *what, int64_t expected, int64_t is)
 {
     if (expected != is)
         fprintf(stderr, "%s: %s: expected %lld, got %lld\n", g->key, what, (long long)expected,

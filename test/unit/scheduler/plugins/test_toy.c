@@ -48,10 +48,6 @@ static uint64_t key_version(const struct plugin_ask *ask)
     return fashions;
 }
 
-/* Reads labels and declares taints. */
-static const struct plugin plugin_liar = {
-    .name = "liar", PLUGIN_READS(FACET_TAINTS), .filter = filter};
-
 static const struct plugin plugin_toy = {.name = "toy",
                                          PLUGIN_READS(FACET_LABELS),
                                          .key = key,
@@ -92,6 +88,10 @@ static void pods_go_where_the_toy_lets_them(void **state)
 }
 
 #ifdef FACETS_GUARDED
+/* Reads labels and declares taints. */
+static const struct plugin plugin_liar = {
+    .name = "liar", PLUGIN_READS(FACET_TAINTS), .filter = filter};
+
 /* In a process of its own: it ends there. */
 static void a_filter_cannot_read_what_it_does_not_declare(void **state)
 {

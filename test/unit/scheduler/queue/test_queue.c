@@ -9,10 +9,10 @@ static struct cluster cluster;
 
 static struct gang gang(const char *key, int32_t priority, int64_t since)
 {
-    static char keys[32][16];
+    static char keys[32][24];
     static size_t used;
     char *copy = keys[used++ % 32];
-    strncpy(copy, key, 15);
+    (void)str_format(copy, sizeof keys[0], "%s", key);
     return (struct gang){
         .key = copy, .id = ids_take(&cluster.gang_ids), .priority = priority, .since_ns = since};
 }
