@@ -106,7 +106,8 @@ void world_step(struct world *w)
     else if (pick < 2)
         world_put_node(w, world_random(w, w->nodes));
     else if (pick < 5)
-        world_change_node(w, world_random(w, w->nodes), world_random(w, WORLD_ASPECTS));
+        world_change_node(w, world_random(w, w->nodes),
+                          (enum world_aspect)world_random(w, WORLD_ASPECTS));
     else if (pick < 6)
         world_remove_node(w, world_random(w, w->nodes));
     else if (pick < 25)

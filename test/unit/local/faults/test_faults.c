@@ -292,8 +292,8 @@ static void wrong_faults_are_refused(void **state)
     struct faults *bare = faults_new(&(struct faults_config){.loop = s.loop});
     static const char *const needy[] = {"{\"fault\":\"restart\",\"ms\":1}",
                                         "{\"fault\":\"compact\"}", "{\"fault\":\"recreate-pods\"}",
-                                        "{\"fault\":\"garble\",\"resource\":\"pods\","
-                                        "\"name\":\"a\",\"member\":\"b\"}",
+                                        ("{\"fault\":\"garble\",\"resource\":\"pods\","
+                                         "\"name\":\"a\",\"member\":\"b\"}"),
                                         "{\"fault\":\"restart-kubelet\",\"node\":\"n\"}"};
     for (size_t i = 0; i < sizeof needy / sizeof *needy; i++) {
         struct error err = ERROR_INIT;

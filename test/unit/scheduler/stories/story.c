@@ -81,7 +81,8 @@ static void happen(struct world *w)
     else if (pick < 58)
         world_remove_pod(w, &w->slots[some_pod(w)]);
     else if (pick < 72)
-        world_change_node(w, world_random(w, w->nodes), world_random(w, WORLD_ASPECTS));
+        world_change_node(w, world_random(w, w->nodes),
+                          (enum world_aspect)world_random(w, WORLD_ASPECTS));
     else if (pick < 75)
         world_put_node(w, world_random(w, w->nodes));
     else if (pick < 76)
