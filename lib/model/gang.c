@@ -208,8 +208,8 @@ static int read_wishes(const struct pod *p, struct gang_ref *out, struct error *
     if (out->form == GANG_NONE)
         return error_set(err, ERROR_INVALID, "annotation %s: the pod is in no gang", used.key);
     struct arena a;
-    const char **names;
-    size_t len;
+    const char **names = NULL;
+    size_t len = 0;
     arena_init(&a, 0);
     const char *own = p->ns ? arena_printf(&a, "%s/%s", p->ns, out->name) : NULL;
     int rc = gang_read_list(list, own, &a, &names, &len, &why);

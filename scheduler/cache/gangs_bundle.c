@@ -106,7 +106,7 @@ void gangs_bundle_tell(struct cluster *c, struct gang *g, bool ready,
     /* Whoever else names it waits for its list to change, ready or not. Without a waiting member it
      * is not tried itself, so the others must be: the last one may have been what hindered them. */
     else if (ready != l->told_ready || waits != l->told_waits)
-        for (size_t i = 0; i < l->len; i++)
+        for (size_t i = 0; l->names != NULL && i < l->len; i++)
             tell(c, g, gangs_find(c, l->names[i]), hooks);
     l->told = now;
     l->told_ready = ready;
