@@ -136,7 +136,7 @@ int gang_read_list(const char *text, const char *own, struct arena *a, const cha
 uint64_t gang_list_digest(const char *const *names, size_t len)
 {
     uint64_t digest = len;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; names != NULL && i < len; i++)
         digest = digest * UINT64_C(1099511628211) ^ str_hash(names[i], strlen(names[i]));
     return digest != 0 ? digest : 1;
 }
